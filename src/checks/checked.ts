@@ -5,6 +5,7 @@ import {
   type CheckedEntry,
   type ChecksQuery,
   entryChecks,
+  type Flag,
 } from '../../schemas/checks.js'
 import { firstOf, runInSlices } from '../limits/work.js'
 import { entries } from '../pipelines/entries.js'
@@ -82,7 +83,7 @@ function* flaggedIn({ flags, found, columns }: Findings): Generator<void, Ranked
       form: at(formOf, row).id,
       agent: at(agentOf, row).id,
       createdAt: Number.isNaN(time) ? null : new Date(time).toISOString(),
-      flags: flags.get(row) ?? [],
+      flags: flags.get(row) as Flag[],
     }
   })
   return { rows: fitting(shown), total: flags.size }

@@ -19,8 +19,8 @@ const TEXT = 100
 const ROW = 200
 /** An entry with fewer answers is like another one by chance. */
 const LEAST_COPIED = 5
-/** How many answers of a form are remembered, and the most bytes of each. */
-const [MOST_KNOWN, KNOWN_LENGTH] = [5000, 500]
+/** How many answers are remembered, and the most bytes of each. */
+const [MOST_KNOWN, KNOWN_LENGTH] = [20_000, 500]
 /** The types of closed questions: their answers are chosen. */
 const CHOSEN = ['singleChoice', 'multiChoice']
 /** A number in digits, as an entry has it that was typed. */
@@ -45,7 +45,7 @@ interface Answer {
   readonly question: Question
   readonly choice?: string
   readonly number?: number
-  /** The question and the texts of the answer. */
+  /** The question and the texts of the answer. Empty if it gives none. */
   readonly said: string
 }
 
@@ -55,8 +55,6 @@ export interface Group {
   readonly number: number
   readonly rows: number[]
   readonly questions: Map<string, Question>
-  /** Answers by their bytes. One that gives no text is undefined. */
-  readonly known: Map<string, Answer | undefined>
 }
 
 /** What a column has in a row that it is known to have. */
@@ -80,6 +78,8 @@ export class Columns {
   readonly answered: Uint32Array
   readonly twins: Int32Array
   readonly #firsts = new Map<string, number>()
+  /** Answers by the number of their form and their bytes. */
+  readonly #known = new Map<string, Answer>()
   /** About how much memory the texts and numbers of answers take. */
   bytes = 0
 
@@ -97,7 +97,7 @@ export class Columns {
       const textIn = (name: string) => stringOf(bytes, fieldOf(bytes, 0, name)) || null
       const form = this.#group(this.forms, textIn('form'), row)
       const agent = this.#group(this.agents, textIn('agent'), row)
-      this.ids.push(textIn('_id') ?? '')
+      this.ids.push(String(textIn('_id')))
       this.formOf.push(form)
       this.agentOf.push(agent)
       this.created[row] = dateOf(bytes, fieldOf(bytes, 0, 'createdAt')) ?? Number.NaN
@@ -108,10 +108,10 @@ export class Columns {
       const answers = fieldOf(bytes, 0, 'answers')
       for (const at of answers?.type === Bson.array ? documentsIn(bytes, answers.at) : []) {
         const end = documentEnd(bytes, at)
-        const written = bytes.toString('latin1', at, end)
+        const written = form.number + bytes.toString('latin1', at, end)
         if (isSliceOver(written)) yield
-        const answer = form.known.has(written) ? form.known.get(written) : this.#answer(form, bytes, at, written)
-        if (answer === undefined) continue
+        const answer = this.#known.get(written) ?? this.#answer(form, bytes, at, written)
+        if (answer.said === '') continue
         count += 1
         said += answer.said
         const { question, choice, number } = answer
@@ -132,7 +132,7 @@ export class Columns {
   #group(groups: Map<string | null, Group>, id: string | null, row: number): Group {
     let group = groups.get(id)
     if (group === undefined) {
-      group = { id, number: groups.size, rows: [], questions: new Map(), known: new Map() }
+      group = { id, number: groups.size, rows: [], questions: new Map() }
       groups.set(id, group)
       this.bytes += TEXT + (id ?? '').length
     }
@@ -141,7 +141,7 @@ export class Columns {
   }
 
   /** Reads an answer. It is remembered by its bytes, unless it is long: most entries have answers that others have. */
-  #answer(form: Group, bytes: Buffer, at: number, written: string): Answer | undefined {
+  #answer(form: Group, bytes: Buffer, at: number, written: string): Answer {
     const words = [...wordsOf(bytes, at)].filter((word) => word)
     const text = stringOf(bytes, fieldOf(bytes, at, 'question')) ?? ''
     let question = form.questions.get(text)
@@ -156,13 +156,12 @@ export class Columns {
       question,
       ...(isChosen && { choice: words.join('\0') }),
       ...(!isChosen && words.length === 1 && NUMBER.test(word) && { number: Number(word) }),
-      said: JSON.stringify([text, words]),
+      said: words.length === 0 ? '' : JSON.stringify([text, words]),
     }
-    const found = words.length === 0 ? undefined : answer
-    if (written.length > KNOWN_LENGTH) return found
-    if (form.known.size === MOST_KNOWN) form.known.clear()
-    form.known.set(written, found)
-    return found
+    if (written.length > KNOWN_LENGTH) return answer
+    if (this.#known.size === MOST_KNOWN) this.#known.clear()
+    this.#known.set(written, answer)
+    return answer
   }
 
   #choose({ choices, chosen }: Question, { number: agent }: Group, choice: string): void {

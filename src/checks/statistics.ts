@@ -18,12 +18,6 @@ export const spread = (values: Float64Array): { median: number; deviation: numbe
   return { median, deviation: 1.4826 * quantile(values, 0.5) }
 }
 
-/** Below and above these a value is far from the others. Null where there is no bound. */
-export type Bounds = readonly [number | null, number | null]
-
-export const isOutside = (value: number, [low, high]: Bounds): boolean =>
-  (low !== null && value < low) || (high !== null && value > high)
-
 /** The 0.975 quantile of the normal distribution. */
 const Z = 1.959963984540054
 

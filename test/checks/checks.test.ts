@@ -210,6 +210,51 @@ t.test('An agent has days, durations beside those of its forms, and shares of wh
   t.equal(inLagos?.days, 1, 'an hour before UTC the first is on the next day')
 })
 
+t.test('Entries that do not fit are checked as far as they can be read', async (t) => {
+  const { answers } = usual(3)
+  const unfit = { form: 'unfit', agent: 'unfit', duration: null, createdAt: null }
+  const { read } = await checked(t, [
+    { ...unfit, answers: 'none', location: 'here' } as never,
+    { ...unfit, answers: [{ answer: 'a' }, 'b', { question: 1, type: 2, answer: { c: 1 } }], location: null } as never,
+    { ...unfit, form: 7, location: { coordinates: [8, 12] } } as never,
+    { ...unfit, answers },
+    { ...unfit, answers, createdAt: new Date(0) },
+  ] as never)
+  const { data } = await read<CheckedEntry>('entries?idFrom=usual&idTo=usuam&checks=copy')
+  t.match(data, [{ id: 'usual-043', createdAt: null, flags: [{ value: 'usual-044' }] }])
+  const agents = (await read<CheckedAgent>('agents?idFrom=usual&idTo=usuam')).data
+  const days = { entries: 5, days: 1, entriesPerDay: 5, durations: 0, durationRatio: null }
+  t.match(
+    agents.find(({ agent }) => agent === 'unfit'),
+    days,
+  )
+  const alone = await checked(t, [{ ...unfit, agent: 'alone' } as never])
+  const own = (await alone.read<CheckedAgent>('agents?agent=alone&idFrom=usual&idTo=usuam')).data
+  t.match(own, [{ days: 0, entriesPerDay: null }])
+})
+
+t.test('Where all numbers, places or agents are alike, none is far from the others', async (t) => {
+  const place = { country: 'Nigeria', state: 'Kano', coordinates: { longitude: 8.5, lattitude: 12 } }
+  const same = Array.from({ length: 60 }, (_, n) => ({
+    agent: `agent-${n % 6}`,
+    location: place,
+    answers: [
+      { type: 'number', question: 'How many?', answer: '4' },
+      { type: 'singleChoice', question: 'Which?', answer: 'a' },
+    ],
+  }))
+  const other = { answers: [{ type: 'number', question: 'How many?', answer: '400' }], agent: 'agent-1' }
+  const { flags, agents } = await checked(t, [...same, other] as never, 0)
+  t.same(await flags('&checks=number'), {})
+  const far = { ...place, coordinates: { longitude: 9, lattitude: 12 } }
+  const away = await checked(t, [...same, { ...other, location: far }] as never, 0)
+  t.same(await away.flags('&checks=place'), {})
+  t.same(
+    (await agents()).flatMap(({ sameness }) => sameness),
+    [],
+  )
+})
+
 t.test('Too many flags are refused', async (t) => {
   const findings = new Findings(new Columns(1), ['short'])
   const flag = (times: number) => {

@@ -103,6 +103,20 @@ interface Body {
   errors?: { name: string }[]
 }
 
+t.test('check_entries has what both checks have', async (t) => {
+  const { get, ask } = await prepare(t, drawing(3))
+  const found = await ask<Given>('check_entries', { form: 'Water a', checks: ['copy', 'place'], limit: 3 })
+  const query = `form=${a.form._id}&checks=copy,place&names=true&perPage=3`
+  const [agents, flagged] = await Promise.all(
+    ['agents', 'entries'].map(async (name) => (await get(`/v1/checks/${name}?${query}`, A)).json()),
+  )
+  t.same(found.agents, agents.data)
+  t.same(found.flagged, flagged.data)
+  t.equal(flagged.data.length, 3)
+  const { total, entries } = flagged._metadata
+  t.same(found.totals, { agents: agents._metadata.total, flagged: total, entries })
+})
+
 t.test('a call has the results of its operation, or its errors', async (t) => {
   const draw = drawing(7)
   const { get, call } = await prepare(t, draw)
