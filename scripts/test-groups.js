@@ -5,7 +5,7 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'nod
 import coverageMap from './coverage-map.js'
 
 /** Test files that look at what all tests of a process share, such as its threads and the buffers of responses. */
-const ALONE = /^(log|exports\/parquet|serializer\/output)$/
+const ALONE = /^(log|exports\/parquet|plugins\/compression-buffers|serializer\/output)$/
 /** How a test file changes the options of all tests of its process, as in `t.jobs = 3`. */
 const CHANGES_OPTIONS = /^t\.(?!test\()/m
 

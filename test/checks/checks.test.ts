@@ -219,11 +219,13 @@ t.test('Entries that do not fit are checked as far as they can be read', async (
     { ...unfit, form: 7, location: { coordinates: [8, 12] } } as never,
     { ...unfit, answers },
     { ...unfit, answers, createdAt: new Date(0) },
+    { ...unfit, answers },
+    { ...unfit, answers },
   ] as never)
   const { data } = await read<CheckedEntry>('entries?idFrom=usual&idTo=usuam&checks=copy')
-  t.match(data, [{ id: 'usual-043', createdAt: null, flags: [{ value: 'usual-044' }] }])
+  t.match(data, [{ id: 'usual-043', createdAt: null, flags: [{ value: 'usual-044' }] }, { id: 'usual-045' }, {}])
   const agents = (await read<CheckedAgent>('agents?idFrom=usual&idTo=usuam')).data
-  const days = { entries: 5, days: 1, entriesPerDay: 5, durations: 0, durationRatio: null }
+  const days = { entries: 7, days: 1, entriesPerDay: 7, durations: 0, durationRatio: null }
   t.match(
     agents.find(({ agent }) => agent === 'unfit'),
     days,
@@ -253,6 +255,13 @@ t.test('Where all numbers, places or agents are alike, none is far from the othe
     (await agents()).flatMap(({ sameness }) => sameness),
     [],
   )
+})
+
+t.test('An entry may have more different answers than are remembered', async (t) => {
+  const many = Array.from({ length: 20_010 }, (_, n) => ({ type: 'number', question: 'How many?', answer: String(n) }))
+  const { flags } = await checked(t, [{ answers: many }])
+  const found = await flags('&checks=number')
+  t.same(found, {}, 'most numbers are its own')
 })
 
 t.test('Too many flags are refused', async (t) => {

@@ -186,6 +186,7 @@ t.test('As a table, a flag is a row, and so is an agent', async (t) => {
   t.match(await table(`entries.csv?${OWN}&formulas=keep`), { 1: { question: '=How many?' } })
   const agents = await table(`agents.csv?${OWN}&bom=true`)
   t.match(agents[0], { entries: '15', 'long.count': '3', 'long.of': '15', 'short.count': '0', sameness: '0' })
+  t.match(await table(`agents.csv?${OWN}&checks=long`), { 0: { 'short.count': undefined, sameness: undefined } })
   t.same(await table(`entries.csv?${OWN}&agent=nobody`), [])
   t.match((await get(`/v1/checks/entries.csv?${OWN}`, A)).headers['content-disposition'], /checked-entries-.*\.csv/)
 })
