@@ -230,17 +230,15 @@ function* ofPoints(findings: Findings, minEntries: number): Work {
   }
 }
 
-function* ofSameness(findings: Findings, minEntries: number): Work {
-  const { forms, agents } = findings.columns
-  const all = [...agents.values()]
-  for (const { id: form, questions } of findings.checks.includes('sameness') ? forms.values() : []) {
-    /** The shares of the most frequent answer of each question, by the number of the agent. */
-    const shares = new Map<number, number[]>()
+function* ofSameness({ columns, checks, sameness }: Findings, minEntries: number): Work {
+  for (const { id: form, questions } of checks.includes('sameness') ? columns.forms.values() : []) {
+    /** The shares of the most frequent answer of each question. */
+    const shares = new Map<Group, number[]>()
     for (const { chosen } of questions.values()) {
       for (const [agent, counts] of chosen) {
         let [sum, most] = [0, 0]
         for (const count of counts.values()) [sum, most] = [sum + count, Math.max(most, count)]
-        if (sum >= minEntries / 4 && at(all, agent).id !== null) addTo(shares, agent, most / sum)
+        if (sum >= minEntries / 4 && agent.id !== null) addTo(shares, agent, most / sum)
       }
       yield
     }
@@ -250,7 +248,6 @@ function* ofSameness(findings: Findings, minEntries: number): Work {
     if (deviation === 0) continue
     const most = median + ABOVE * deviation
     for (const [agent, value] of means)
-      if (value > most)
-        addTo(findings.sameness, at(all, agent), { form, value, expected: [null, most], n: means.length })
+      if (value > most) addTo(sameness, agent, { form, value, expected: [null, most], n: means.length })
   }
 }

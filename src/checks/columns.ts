@@ -21,6 +21,8 @@ const ROW = 200
 const LEAST_COPIED = 5
 /** How many answers are remembered, and the most bytes of each. */
 const [MOST_KNOWN, KNOWN_LENGTH] = [20_000, 500]
+/** How many bytes of a digest tell answers apart. V8 copies so short a part. */
+const DIGEST = 12
 /** The types of closed questions: their answers are chosen. */
 const CHOSEN = ['singleChoice', 'multiChoice']
 /** A number in digits, as an entry has it that was typed. */
@@ -36,9 +38,8 @@ export interface Question {
   /** The numbers that were answered, and the row of each. */
   readonly numbers: number[]
   readonly rows: number[]
-  /** The answers that were chosen, and how often each agent chose each, by their numbers. */
-  readonly choices: Map<string, number>
-  readonly chosen: Map<number, Map<number, number>>
+  /** How often each agent chose each answer. */
+  readonly chosen: Map<Group, Map<string, number>>
 }
 
 interface Answer {
@@ -52,7 +53,6 @@ interface Answer {
 /** The rows of entries that have something in common: their form, agent or state. */
 export interface Group {
   readonly id: string | null
-  readonly number: number
   readonly rows: number[]
   readonly questions: Map<string, Question>
 }
@@ -68,7 +68,6 @@ export class Columns {
   readonly states = new Map<string | null, Group>()
   readonly formOf: Group[] = []
   readonly agentOf: Group[] = []
-  readonly stateOf: (Group | undefined)[] = []
   /** In milliseconds since 1970. What an entry does not have is NaN, here and in the next columns. */
   readonly created: Float64Array
   readonly durations: Float64Array
@@ -78,7 +77,7 @@ export class Columns {
   readonly answered: Uint32Array
   readonly twins: Int32Array
   readonly #firsts = new Map<string, number>()
-  /** Answers by the number of their form and their bytes. */
+  /** Answers by the id of their form and their bytes. */
   readonly #known = new Map<string, Answer>()
   /** About how much memory the texts and numbers of answers take. */
   bytes = 0
@@ -102,13 +101,14 @@ export class Columns {
       this.agentOf.push(agent)
       this.created[row] = dateOf(bytes, fieldOf(bytes, 0, 'createdAt')) ?? Number.NaN
       this.durations[row] = numberOf(bytes, fieldOf(bytes, 0, 'duration')) ?? Number.NaN
-      this.stateOf.push(this.#place(bytes, row))
-      let said = String(form.number)
+      this.#place(bytes, row)
+      const ofForm = form.id ?? ''
+      let said = ofForm
       let count = 0
       const answers = fieldOf(bytes, 0, 'answers')
       for (const at of answers?.type === Bson.array ? documentsIn(bytes, answers.at) : []) {
         const end = documentEnd(bytes, at)
-        const written = form.number + bytes.toString('latin1', at, end)
+        const written = ofForm + bytes.toString('latin1', at, end)
         if (isSliceOver(written)) yield
         const answer = this.#known.get(written) ?? this.#answer(form, bytes, at, written)
         if (answer.said === '') continue
@@ -123,7 +123,7 @@ export class Columns {
       }
       this.answered[row] = count
       if (count < LEAST_COPIED) continue
-      const digest = hash('sha256', said, 'base64')
+      const digest = hash('sha256', said, 'binary').slice(0, DIGEST)
       this.twins[row] = this.#firsts.get(digest) ?? row
       if (this.twins[row] === row) this.#firsts.set(digest, row)
     }
@@ -132,7 +132,7 @@ export class Columns {
   #group(groups: Map<string | null, Group>, id: string | null, row: number): Group {
     let group = groups.get(id)
     if (group === undefined) {
-      group = { id, number: groups.size, rows: [], questions: new Map() }
+      group = { id, rows: [], questions: new Map() }
       groups.set(id, group)
       this.bytes += TEXT + (id ?? '').length
     }
@@ -146,7 +146,7 @@ export class Columns {
     const text = stringOf(bytes, fieldOf(bytes, at, 'question')) ?? ''
     let question = form.questions.get(text)
     if (question === undefined) {
-      question = { text, numbers: [], rows: [], choices: new Map(), chosen: new Map() }
+      question = { text, numbers: [], rows: [], chosen: new Map() }
       form.questions.set(text, question)
       this.bytes += 5 * TEXT + text.length
     }
@@ -164,30 +164,26 @@ export class Columns {
     return answer
   }
 
-  #choose({ choices, chosen }: Question, { number: agent }: Group, choice: string): void {
-    const code = choices.get(choice) ?? choices.size
-    if (code === choices.size) this.bytes += TEXT + choice.length
-    choices.set(choice, code)
-    const counts = chosen.get(agent) ?? new Map<number, number>()
+  #choose({ chosen }: Question, agent: Group, choice: string): void {
+    const counts = chosen.get(agent) ?? new Map<string, number>()
     chosen.set(agent, counts)
-    const count = counts.get(code) ?? 0
-    if (count === 0) this.bytes += TEXT
-    counts.set(code, count + 1)
+    const count = counts.get(choice) ?? 0
+    if (count === 0) this.bytes += TEXT + choice.length
+    counts.set(choice, count + 1)
   }
 
-  /** Notes the coordinates of an entry, and returns the group of its state. */
-  #place(bytes: Buffer, row: number): Group | undefined {
+  #place(bytes: Buffer, row: number): void {
     const location = fieldOf(bytes, 0, 'location')
-    if (location?.type !== Bson.document) return undefined
+    if (location?.type !== Bson.document) return
     const coordinates = fieldOf(bytes, location.at, 'coordinates')
-    if (coordinates?.type !== Bson.document) return undefined
+    if (coordinates?.type !== Bson.document) return
     const numberIn = (name: string) => numberOf(bytes, fieldOf(bytes, coordinates.at, name)) ?? Number.NaN
     const [x, y] = [numberIn('longitude'), numberIn('lattitude')]
-    if (Number.isNaN(x + y)) return undefined
+    if (Number.isNaN(x + y)) return
     this.longitudes[row] = x
     this.latitudes[row] = y
     const textIn = (name: string) => stringOf(bytes, fieldOf(bytes, location.at, name)) ?? ''
-    return this.#group(this.states, JSON.stringify([textIn('country'), textIn('state')]), row)
+    this.#group(this.states, JSON.stringify([textIn('country'), textIn('state')]), row)
   }
 }
 
