@@ -149,8 +149,8 @@ def sameness(answers, minimum):
     for form, means in (of_agents["max"] / of_agents["sum"]).groupby(level=[0, 2]).mean().groupby(level=0):
         centre, deviation = middle(means.to_numpy())
         for (_, agent), mean in means.items() if len(means) >= 5 and deviation > 0 else []:
-            if mean > centre + 3.5 * deviation:
-                alike[agent].append([form, mean, centre + 3.5 * deviation, len(means)])
+            if mean > centre + 5 * deviation:
+                alike[agent].append([form, mean, centre + 5 * deviation, len(means)])
     return alike
 
 

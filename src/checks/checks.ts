@@ -6,8 +6,8 @@ import { distance, quantile, spread } from './statistics.js'
 
 /** How many flags there may be, before they take too much memory. */
 const MAX_FLAGS = 200_000
-/** How many deviations below and above the median are far. */
-const [BELOW, ABOVE] = [3, 3.5]
+/** How many deviations below and above the median are far: of durations, and of few agents, whose deviation is less sure. */
+const [BELOW, ABOVE, FAR_ALIKE] = [3, 3.5, 5]
 /** How many interquartile ranges outside of the quartiles are far. */
 const RANGES = 3
 /** A form usually has places if this share of its entries has. */
@@ -246,7 +246,7 @@ function* ofSameness({ columns, checks, sameness }: Findings, minEntries: number
     const means = [...shares].map(([agent, each]) => [agent, each.reduce((a, b) => a + b) / each.length] as const)
     const { median, deviation } = spread(Float64Array.from(means, ([, mean]) => mean))
     if (deviation === 0) continue
-    const most = median + ABOVE * deviation
+    const most = median + FAR_ALIKE * deviation
     for (const [agent, value] of means)
       if (value > most) addTo(sameness, agent, { form, value, expected: [null, most], n: means.length })
   }
