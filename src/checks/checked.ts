@@ -73,8 +73,7 @@ function* flaggedIn({ flags, found, columns }: Findings): Generator<void, Ranked
   const { ids, created, formOf, agentOf } = columns
   const timeOf = (row: number) => at(created, row) || Number.NEGATIVE_INFINITY
   const checksOf = (row: number) => entryChecks.filter((check) => at(found, row) & bitOf(check)).length
-  const worst = (a: number, b: number) =>
-    checksOf(b) - checksOf(a) || timeOf(b) - timeOf(a) || (at(ids, a) < at(ids, b) ? -1 : 1)
+  const worst = (a: number, b: number) => checksOf(b) - checksOf(a) || timeOf(b) - timeOf(a) || a - b
   const rows = yield* firstOf(flags.keys(), worst, MAX_ROWS)
   const shown = rows.map((row) => {
     const time = at(created, row)

@@ -61,6 +61,7 @@ export interface Group {
 export const at = <T>(column: { readonly [row: number]: T }, row: number): T => column[row] as T
 
 export class Columns {
+  /** In their order. */
   readonly ids: string[] = []
   readonly forms = new Map<string | null, Group>()
   readonly agents = new Map<string | null, Group>()
