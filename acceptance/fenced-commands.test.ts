@@ -58,6 +58,8 @@ const ELSEWHERE: Record<string, string> = {
   'docs/reading-data.md: npm install openapi-fetch openapi-typescript': 'clients/run does it',
   'docs/reliability.md': 'it takes an hour',
   'docs/scaling.md: global': 'acceptance/restarts.test.ts starts HAProxy with it',
+  'docs/second-look.md: curl --fail-with-body -sS -u "key:$API_KEY" "$API_URL/v1/exports/entries.ndjson?answers=list" > entries.ndjson':
+    'acceptance/second-look.test.ts runs the program',
   'docs/tools.md': 'acceptance/partner-tools.test.ts runs it',
 }
 

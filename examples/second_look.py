@@ -16,7 +16,7 @@ import pandas as pd
 
 CHECKS = ["short", "long", "copy", "incomplete", "number", "place"]
 CLOSED = ["singleChoice", "multiChoice"]
-NUMBER = r"-?[0-9]{1,15}(\.[0-9]{1,15})?"
+NUMBER = r"-?[0-9]{1,30}(\.[0-9]{1,30})?"
 
 
 def quantile(values, part):
@@ -82,8 +82,8 @@ def check(entries, answers, minimum):
         ratios[timed.index] = timed / np.exp(centre)
         if len(timed) >= minimum and deviation > 0:
             bounds = np.exp(centre - 3 * deviation), np.exp(centre + 3.5 * deviation)
-            for name, out in ("short", timed[timed < bounds[0]]), ("long", timed[timed > bounds[1]]):
-                looked[name][timed.index] = True
+            for name, out in ("short", form.duration[form.duration < bounds[0]]), ("long", timed[timed > bounds[1]]):
+                looked[name][form.index[form.duration.notna()]] = True
                 for row, value in out.items():
                     flag(name, row, value, bounds, len(timed))
     looked["copy"] = (entries.answered >= 5).to_numpy()
@@ -158,14 +158,14 @@ def main(path, minimum="20", zone="UTC"):
     entries, answers = read(path)
     flags, looked, ratios = check(entries, answers, int(minimum))
     alike, agents = sameness(answers, int(minimum)), {}
-    days = pd.to_datetime(entries.createdAt, format="ISO8601").dt.tz_convert(zone).dt.date
+    days = pd.to_datetime(entries.createdAt, format="ISO8601", utc=True).dt.tz_convert(zone).dt.date
     for agent, of in entries.groupby("agent"):
         found = [{each[0] for each in flags.get(row, [])} for row in of.index]
         shares = {name: wilson(sum(name in each for each in found), looked[name][of.index].sum()) for name in CHECKS}
         ratio = ratios[of.index].dropna()
         agents[agent] = {"entries": len(of), "days": days[of.index].nunique(), "durations": len(ratio),
                          "durationRatio": quantile(ratio, 0.5) if len(ratio) > 0 else None,
-                         "flagged": wilson(sum(map(bool, found)), len(of)), **shares, "sameness": alike[agent]}
+                         "flagged": wilson(sum(map(bool, found)), np.any([looked[name][of.index] for name in CHECKS], axis=0).sum()), **shares, "sameness": alike[agent]}
     json.dump({"flags": {entries.id[row]: of for row, of in flags.items()}, "agents": agents}, sys.stdout)
 
 

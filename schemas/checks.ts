@@ -34,7 +34,11 @@ const expected = Type.Array(Type.Union([Type.Number(), Type.Null()]), {
   description: 'The least and the greatest value that is not flagged. Null where there is no such bound.',
   examples: [[131.2, null]],
 })
-const n = Type.Integer({ description: 'From how many values the bounds come.', examples: [190] })
+const n = Type.Integer({
+  description:
+    'From how many values the bounds come. Without bounds, how many entries have the same answers, or were looked at.',
+  examples: [190],
+})
 
 const Flag = Type.Object(
   {
@@ -141,10 +145,10 @@ export type CheckedAgent = Static<typeof CheckedAgent>
 
 const metadata = Type.Object(
   {
-    ...select(PageMetadata, ['total', 'perPage', 'pageCount', 'hasMore', 'pageLinks']).properties,
-    entries: Type.Integer({ description: 'How many entries were checked.', examples: [1500] }),
+    ...select(PageMetadata, ['total', 'perPage', 'pageCount', 'hasMore', 'unmatched', 'pageLinks']).properties,
+    entries: Type.Integer({ description: 'How many entries were checked, of all agents.', examples: [1500] }),
     shown: Type.Integer({
-      description: 'How many rows there are on all pages: the first ones, where not all can be kept.',
+      description: 'How many rows the pages have together: the first ones, where not all can be kept.',
       examples: [31],
     }),
     asOf: Timestamp('When the entries were checked.'),

@@ -40,10 +40,11 @@ export interface Checked {
 }
 
 /**
- * Checks the entries that match. An agent does not narrow them.
+ * Checks the entries that match. The agent of the query does not narrow them.
+ * @param shown the only agent whose rows are kept
  * @throws the problem `invalid_parameter` if they are too many or too large
  */
-export const checkedEntries = async (reader: Reader, query: ChecksQuery): Promise<Checked> => {
+export const checkedEntries = async (reader: Reader, query: ChecksQuery, shown?: string): Promise<Checked> => {
   const { agent, minEntries, zone, ...filters } = await withQuestions(reader, query)
   const conditions = entries.conditions(filters)
   const isVisible = !reader.scope.without?.includes('places')
@@ -52,13 +53,13 @@ export const checkedEntries = async (reader: Reader, query: ChecksQuery): Promis
   const all = Object.values(conditions)
   const tooLong = () => tookTooLong(': a narrower filter, such as createdSince or form, may help')
   return reader
-    .kept(Query.in(reader.scope, 'entries', [...all, { checks, minEntries, zone }], []), async (shared) => {
+    .kept(Query.in(reader.scope, 'entries', [...all, { checks, minEntries, zone, shown }], []), async (shared) => {
       const asOf = new Date()
       const columns = await columnsOf(shared, conditions)
       return shared.inTurn(async () => {
         const findings = await runInSlices(findIn(columns, checks, minEntries))
-        const flagged = await runInSlices(flaggedIn(findings))
-        const agents = await runInSlices(agentsIn(findings, await daysIn(zone)))
+        const flagged = await runInSlices(flaggedIn(findings, shown))
+        const agents = await runInSlices(agentsIn(findings, await daysIn(zone), shown))
         const rows = [...flagged.rows, ...agents.rows]
         const bytes = rows.reduce<number>((sum, row) => sum + 2 * sizeOf(row), 0)
         const hash = await runInSlices(hashOf(rows))
@@ -69,12 +70,13 @@ export const checkedEntries = async (reader: Reader, query: ChecksQuery): Promis
 }
 
 /** Those with the most checks first, then the newest. */
-function* flaggedIn({ flags, found, columns }: Findings): Generator<void, Ranked<CheckedEntry>> {
+function* flaggedIn({ flags, found, columns }: Findings, only?: string): Generator<void, Ranked<CheckedEntry>> {
   const { ids, created, formOf, agentOf } = columns
   const timeOf = (row: number) => at(created, row) || Number.NEGATIVE_INFINITY
   const checksOf = (row: number) => entryChecks.filter((check) => at(found, row) & bitOf(check)).length
   const worst = (a: number, b: number) => checksOf(b) - checksOf(a) || timeOf(b) - timeOf(a) || a - b
-  const rows = yield* firstOf(flags.keys(), worst, MAX_ROWS)
+  const all = [...flags.keys()].filter((row) => only === undefined || at(agentOf, row).id === only)
+  const rows = yield* firstOf(all, worst, MAX_ROWS)
   const shown = rows.map((row) => {
     const time = at(created, row)
     return {
@@ -85,48 +87,60 @@ function* flaggedIn({ flags, found, columns }: Findings): Generator<void, Ranked
       flags: flags.get(row) as Flag[],
     }
   })
-  return { rows: fitting(shown), total: flags.size }
+  return { rows: fitting(shown), total: all.length }
 }
 
-/** The greatest lower bound of what is flagged first. */
-function* agentsIn(findings: Findings, dayOf: (time: number) => number): Generator<void, Ranked<CheckedAgent>> {
+/** The greatest lower bound of what is flagged first, and then whose answers are alike. */
+function* agentsIn(
+  findings: Findings,
+  dayOf: (time: number) => number,
+  only?: string,
+): Generator<void, Ranked<CheckedAgent>> {
   const { agents, durations, created, formOf } = findings.columns
   const { checks, looked, found, medians, sameness } = findings
+  const shown = entryChecks.filter((check) => checks.includes(check))
+  const bits = shown.reduce((sum, check) => sum | bitOf(check), 0)
+  const all = [...agents.values()].filter(({ id }) => only === undefined || id === only)
   const flagged = new Map<Group, ReturnType<typeof shareOf>>()
-  for (const group of agents.values()) {
-    flagged.set(group, shareOf(count(group.rows, found), group.rows.length))
+  for (const group of all) {
+    flagged.set(group, shareOf(count(group.rows, found, bits), count(group.rows, looked, bits)))
     yield
   }
   const lowOf = (group: Group) => Number(flagged.get(group)?.low)
+  const alikeIn = (group: Group) => (sameness.get(group) ?? []).length
   const worst = (a: Group, b: Group) =>
-    lowOf(b) - lowOf(a) || b.rows.length - a.rows.length || (String(a.id) < String(b.id) ? -1 : 1)
+    lowOf(b) - lowOf(a) ||
+    alikeIn(b) - alikeIn(a) ||
+    b.rows.length - a.rows.length ||
+    (String(a.id) < String(b.id) ? -1 : 1)
   const rows: CheckedAgent[] = []
-  for (const group of yield* firstOf(agents.values(), worst, MAX_ROWS)) {
+  for (const group of yield* firstOf(all, worst, MAX_ROWS)) {
     const { id: agent, rows: own } = group
     const days = new Set(own.map((row) => dayOf(at(created, row))).filter(Number.isFinite)).size
-    const ratios = own.map((row) => at(durations, row) / Number(medians.get(at(formOf, row))))
-    const sound = Float64Array.from(ratios.filter((ratio) => ratio > 0))
-    const shares = entryChecks
-      .filter((check) => checks.includes(check))
-      .map((check) => [check, shareOf(count(own, found, bitOf(check)), count(own, looked, bitOf(check)))])
+    const timed = own.filter((row) => at(durations, row) > 0)
+    const ratios = Float64Array.from(timed, (row) => at(durations, row) / Number(medians.get(at(formOf, row))))
+    const shares = shown.map((check) => [
+      check,
+      shareOf(count(own, found, bitOf(check)), count(own, looked, bitOf(check))),
+    ])
     rows.push({
       agent,
       entries: own.length,
       days,
       entriesPerDay: days === 0 ? null : own.length / days,
-      durationRatio: sound.length === 0 ? null : quantile(sound, 0.5),
-      durations: sound.length,
+      durationRatio: ratios.length === 0 ? null : quantile(ratios, 0.5),
+      durations: ratios.length,
       flagged: flagged.get(group),
       ...Object.fromEntries(shares),
       ...(checks.includes('sameness') && { sameness: sameness.get(group) ?? [] }),
     } as CheckedAgent)
     yield
   }
-  return { rows: fitting(rows), total: agents.size }
+  return { rows: fitting(rows), total: all.length }
 }
 
 /** How many rows have one of some bits. */
-const count = (rows: readonly number[], column: Uint8Array, bits = -1): number =>
+const count = (rows: readonly number[], column: Uint8Array, bits: number): number =>
   rows.reduce((sum, row) => sum + Number((at(column, row) & bits) !== 0), 0)
 
 /** About how many characters a row has as JSON. */

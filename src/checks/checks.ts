@@ -91,7 +91,8 @@ function* ofDurations(findings: Findings, minEntries: number): Work {
     yield
     if (timed.length < minEntries || deviation === 0) continue
     const bounds = [Math.exp(median - BELOW * deviation), Math.exp(median + ABOVE * deviation)] as const
-    for (const row of timed) {
+    for (const row of form.rows) {
+      if (Number.isNaN(at(durations, row))) continue
       for (const check of ['short', 'long'] as const) findings.look(check, row)
       const value = at(durations, row)
       if (value < bounds[0]) findings.flag('short', row, value, bounds, timed.length)
@@ -112,7 +113,7 @@ function* ofCopies(findings: Findings): Work {
   }
   yield
   const timeOf = (row: number) => (Number.isNaN(at(created, row)) ? Number.POSITIVE_INFINITY : at(created, row))
-  const isBefore = (a: number, b: number) => (timeOf(a) === timeOf(b) ? at(ids, a) < at(ids, b) : timeOf(a) < timeOf(b))
+  const isBefore = (a: number, b: number) => (timeOf(a) === timeOf(b) ? a < b : timeOf(a) < timeOf(b))
   for (const [one, others] of alike) {
     const rows = [one, ...others]
     const first = rows.reduce((first, row) => (isBefore(row, first) ? row : first))

@@ -26,9 +26,9 @@ const DIGEST = 12
 /** The types of closed questions: their answers are chosen. */
 const CHOSEN = ['singleChoice', 'multiChoice']
 /** A number in digits, as an entry has it that was typed. */
-const NUMBER = /^-?\d{1,15}(\.\d{1,15})?$/
+const NUMBER = /^-?\d{1,30}(\.\d{1,30})?$/
 
-const helps = 'a narrower filter, such as createdSince or form, helps'
+const helps = 'a narrower filter, such as createdSince or form, or fewer checks help'
 export const tooMuch = (fault: string) =>
   invalidParameter('createdSince', `must leave fewer entries: ${fault}; ${helps}`)
 

@@ -166,7 +166,7 @@ export const tools: Readonly<Record<string, Tool>> = {
       const flagged = await checkedRows(reader, flaggedEntries, query as never)
       const { entries, asOf, total } = agents.metadata
       const of = { agents: total, flagged: flagged.metadata.total }
-      return { asOf, totals: { ...of, entries }, agents: agents.rows, flagged: flagged.rows, of }
+      return { asOf, totals: { ...of, checked: entries }, agents: agents.rows, flagged: flagged.rows, of }
     },
   },
   get_entry: {

@@ -9,6 +9,8 @@ import {
 } from '../../schemas/checks.js'
 import { mediaTypes } from '../../schemas/exports.js'
 import { checkedEntries, type Ranked, sizeOf } from '../checks/checked.js'
+import { tooMuch } from '../checks/columns.js'
+import { entries } from '../pipelines/entries.js'
 import type { Reader } from '../reading/reader.js'
 import { type Named, namesOf } from '../reading/summaries.js'
 import { type Cell, csvTable } from '../serializer/csv.js'
@@ -16,6 +18,7 @@ import { json, jsonArray } from '../serializer/json.js'
 import type { Output } from '../serializer/output.js'
 import type { Asked, RowsAnswer } from './answer.js'
 import { fileNameOf } from './export.js'
+import { unmatchedIn } from './list.js'
 import { linkHeader, pageMetadata } from './page-metadata.js'
 
 export const CHECKS =
@@ -65,10 +68,13 @@ export const flaggedAgents: Kind = {
 
 /** What was checked, or a page of it. */
 export const checkedRows = async (reader: Reader, { of, named }: Kind, query: ChecksQuery) => {
-  const checked = await checkedEntries(reader, query)
   const { agent, names, page = 1, perPage = Number.POSITIVE_INFINITY } = query
-  const { rows: all, total } = checked[of] as Ranked<CheckedEntry | CheckedAgent>
-  const found: readonly Row[] = agent === undefined ? all : all.filter((row) => row.agent === agent)
+  const all = await checkedEntries(reader, query)
+  const isCut = all[of].rows.length < all[of].total
+  // Of an agent, more may be kept than of all.
+  const checked = isCut && agent !== undefined ? await checkedEntries(reader, query, agent) : all
+  const { rows: kept, total } = checked[of] as Ranked<CheckedEntry | CheckedAgent>
+  const found: readonly Row[] = agent === undefined ? kept : kept.filter((row) => row.agent === agent)
   const first = page === 1 ? 0 : (page - 1) * perPage
   const rows = found.slice(first, first + perPage)
   const beside = new Map<string, ReadonlyMap<unknown, Named>>()
@@ -93,7 +99,7 @@ export const checkedRows = async (reader: Reader, { of, named }: Kind, query: Ch
     rows: rows.map((row): Row => Object.fromEntries(Object.entries(row).flatMap(withNames))),
     named: [...beside.keys()],
     metadata: {
-      total: agent === undefined ? total : found.length,
+      total: agent === undefined || isCut ? total : found.length,
       shown: found.length,
       entries: checked.entries,
       asOf: checked.asOf.toISOString(),
@@ -114,7 +120,13 @@ export const listChecked =
     const { shown } = metadata
     const beside = (isThere: boolean) => (isThere ? { start: undefined } : undefined)
     const place = { rows, next: beside(query.page * query.perPage < shown), previous: beside(query.page > 1) }
-    const page = { ...pageMetadata(asked, query, place, shown), ...metadata }
+    const conditions = entries.conditions(query)
+    const unmatched = shown === 0 ? await unmatchedIn(reader, { resource: entries, conditions }) : []
+    const page = {
+      ...pageMetadata(asked, query, place, shown),
+      ...metadata,
+      ...(unmatched.length > 0 && { unmatched }),
+    }
     return {
       rows,
       size: rows.reduce((sum, row) => sum + sizeOf(row), 0),
@@ -130,7 +142,9 @@ export const checkedAsCsv =
   (kind: Kind) =>
   async (reader: Reader, { query }: Asked<ChecksFileQuery>): Promise<RowsAnswer<Row>> => {
     const { bom, formulas, ...parameters } = query
-    const { rows, named, tag } = await checkedRows(reader, kind, parameters)
+    const { rows, named, metadata, tag } = await checkedRows(reader, kind, parameters)
+    const { total, shown } = metadata
+    if (shown < total) throw tooMuch(`of ${total} rows a file would have the first ${shown}`)
     const columns = kind.columns.flatMap((name) => (named.includes(name) ? [name, `${name}Name`] : name))
     const options = { keepsFormulas: formulas === 'keep' }
     const write = (row: Row, out: Output) => {

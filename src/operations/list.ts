@@ -55,7 +55,10 @@ export const hasAny = async (reader: Reader, resource: Resource, conditions: Sel
 const CHECKED = ['status', 'dispatch', 'form', 'project', 'agent']
 
 /** The names of the filters that match no record, whatever else is asked for. One that takes too long is not among them. */
-const unmatchedIn = async (reader: Reader, { resource, conditions }: Selection): Promise<string[]> => {
+export const unmatchedIn = async (
+  reader: Reader,
+  { resource, conditions }: Pick<Selection, 'resource' | 'conditions'>,
+): Promise<string[]> => {
   const unmatched: string[] = []
   for (const name of CHECKED) {
     const condition = conditions[name]

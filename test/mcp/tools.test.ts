@@ -114,7 +114,7 @@ t.test('check_entries has what both checks have', async (t) => {
   t.same(found.flagged, flagged.data)
   t.ok(flagged.data.length > 0)
   const { total, entries } = flagged._metadata
-  t.same(found.totals, { agents: agents._metadata.total, flagged: total, entries })
+  t.same(found.totals, { agents: agents._metadata.total, flagged: total, checked: entries })
 })
 
 t.test('a call has the results of its operation, or its errors', async (t) => {

@@ -225,17 +225,32 @@ t.test('Answers that take too much memory are refused', async (t) => {
   t.match((await get('/v1/checks/entries', A)).json().detail, 'their answers take more than 67108864 bytes')
 })
 
-t.test('Rows that are too long to be kept are left out, and the total says so', async (t) => {
-  const agent = 'x'.repeat(1_500_000)
+t.test('Rows that are too long to be kept are left out, but not where one agent is asked for', async (t) => {
   const { get } = await testApp(t, {
     fill: async (store) => {
       await fillTenants(store)
       const made = Array.from({ length: 30 }, (_, n) => a.entry(n, { _id: `long-${n}`, duration: 100 + (n % 9) }))
       await store.insert('entries', made)
-      for (let n = 0; n < 4; n++) await store.insert('entries', [a.entry(n, { _id: `far-${n}`, duration: 1e6, agent })])
+      const far = (agent: string, day: number) =>
+        a.entry(1, { _id: `far-${day}`, duration: 1e6, agent, createdAt: new Date(Date.UTC(2025, 1, day)) })
+      for (let n = 5; n < 9; n++) await store.insert('entries', [far(String(n).repeat(1_500_000), n)])
+      await store.insert('entries', [far('last', 1)])
     },
   })
-  t.match((await get('/v1/checks/entries?checks=long', A)).json()._metadata, { total: 4, shown: 2 })
+  const ask = async (path: string) => (await get(`/v1/checks/${path}`, A)).json()
+  const metadata = async (path: string) => (await ask(path))._metadata
+  t.match(await metadata('entries?checks=long'), { total: 5, shown: 2 })
+  t.match(await metadata('entries?checks=long&agent=last'), { total: 1, shown: 1 })
+  t.match(await metadata('agents?checks=long&idFrom=far&idTo=m'), { total: 6, shown: 2 })
+  t.match((await ask('agents?checks=long&agent=last')).data, [{ agent: 'last', long: { count: 1 } }])
+  t.match((await ask('entries.csv?checks=long')).detail, 'of 5 rows a file would have the first 2; a narrower filter')
+  t.equal((await get('/v1/checks/entries.csv?checks=long&agent=last', A)).statusCode, 200)
+})
+
+t.test('An empty list names the filters that no entry has', async (t) => {
+  const { read } = await fill(t)
+  t.same((await read('entries?form=nope&agent=nobody&status=accepted'))._metadata.unmatched, ['form', 'agent'])
+  t.equal((await read(`entries?${OWN}&checks=short`))._metadata.unmatched, undefined)
 })
 
 t.test('A database that is too slow is an error that says what may help', async (t) => {
