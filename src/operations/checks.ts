@@ -79,24 +79,14 @@ export const checkedRows = async (reader: Reader, { of, named }: Kind, query: Ch
   const rows = found.slice(first, first + perPage)
   const beside = new Map<string, ReadonlyMap<unknown, Named>>()
   for (const field of names === 'true' ? named : []) {
-    const known = await namesOf(
-      reader,
-      field,
-      rows.map((row) => row[field]),
-    )
+    const ids = rows.map((row) => row[field])
+    const known = await namesOf(reader, field, ids)
     if (known !== undefined) beside.set(field, known)
   }
-  const withNames = ([field, value]: [string, unknown]): [string, unknown][] => {
-    const known = beside.get(field)
-    return known === undefined
-      ? [[field, value]]
-      : [
-          [field, value],
-          [`${field}Name`, known.get(value)?.name ?? null],
-        ]
-  }
+  const namesIn = (row: Row) =>
+    Object.fromEntries([...beside].map(([field, known]) => [`${field}Name`, known.get(row[field])?.name ?? null]))
   return {
-    rows: rows.map((row): Row => Object.fromEntries(Object.entries(row).flatMap(withNames))),
+    rows: rows.map((row): Row => ({ ...row, ...namesIn(row) })),
     named: [...beside.keys()],
     metadata: {
       total: agent === undefined || isCut ? total : found.length,
@@ -106,7 +96,7 @@ export const checkedRows = async (reader: Reader, { of, named }: Kind, query: Ch
     },
     // When they were checked does not matter.
     tag: {
-      besides: [checked.hash, total, checked.entries, query, ...[...beside.values()].flatMap((known) => [...known])],
+      besides: [checked.hash, total, checked.entries, query, [...beside.values()].flatMap((known) => [...known])],
     },
   }
 }
