@@ -191,7 +191,7 @@ export const storedDocuments = (unresolved: TSchema, words: Wording): fc.Arbitra
   })
   return fc.tuple(fc.tuple(...fields), others, replaced).map(([own, extra, before]) => [
     ...before.filter(([name]) => own.some((field) => field.name === name && field.value !== leftOut)),
-    ...[...own, ...extra.filter(({ name }) => !taken.has(name))]
+    ...[...own, ...extra.filter(({ name }) => !taken.has(Buffer.from(name).toString()))]
       .filter(({ value }) => value !== leftOut)
       .sort((a, b) => a.order - b.order)
       .map(({ name, value }) => [name, value] as const),
