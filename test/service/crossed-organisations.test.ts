@@ -201,7 +201,8 @@ const prepare = async (t: Test) => {
     if (next !== undefined) asking.see({ caller, url: next })
     const cursor = /"hasMore":true,"nextCursor":"([^"]+)"/.exec(text)?.[1]
     if (cursor !== undefined) asking.see({ caller, url: `${url.split('?')[0]}?cursor=${cursor}` })
-    if (method !== 'GET' || !HAS_DATA.test(url)) return text
+    // Few entries need a second look.
+    if (method !== 'GET' || !HAS_DATA.test(url) || url.startsWith('/v1/checks/')) return text
     counts.ok += 1
     counts.own += hasOwn(text, caller) ? 1 : 0
     counts.ownHeaders += hasOwn(head, caller) ? 1 : 0
