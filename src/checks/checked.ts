@@ -7,7 +7,7 @@ import {
   entryChecks,
   type Flag,
 } from '../../schemas/checks.js'
-import { firstOf, runInSlices } from '../limits/work.js'
+import { firstOf, runInSlices, slices } from '../limits/work.js'
 import { entries } from '../pipelines/entries.js'
 import { Query } from '../pipelines/stages.js'
 import { tookTooLong } from '../problems/problems.js'
@@ -27,6 +27,8 @@ const [MAX_ROWS, MAX_CHARACTERS] = [10_000, 4 * 1024 * 1024]
 export interface Ranked<R> {
   readonly rows: readonly R[]
   readonly total: number
+  /** About how many characters the rows have as JSON. */
+  readonly characters: number
 }
 
 export interface Checked {
@@ -60,9 +62,8 @@ export const checkedEntries = async (reader: Reader, query: ChecksQuery, shown?:
         const findings = await runInSlices(findIn(columns, checks, minEntries))
         const flagged = await runInSlices(flaggedIn(findings, shown))
         const agents = await runInSlices(agentsIn(findings, await daysIn(zone), shown))
-        const rows = [...flagged.rows, ...agents.rows]
-        const bytes = rows.reduce<number>((sum, row) => sum + 2 * sizeOf(row), 0)
-        const hash = await runInSlices(hashOf(rows))
+        const bytes = 2 * (flagged.characters + agents.characters)
+        const hash = await runInSlices(hashOf([...flagged.rows, ...agents.rows]))
         return { flagged, agents, entries: columns.ids.length, asOf, bytes, hash }
       })
     })
@@ -87,7 +88,7 @@ function* flaggedIn({ flags, found, columns }: Findings, only?: string): Generat
       flags: flags.get(row) as Flag[],
     }
   })
-  return { rows: fitting(shown), total: all.length }
+  return yield* fitting(shown, all.length)
 }
 
 /** The greatest lower bound of what is flagged first, and then whose answers are alike. */
@@ -136,22 +137,24 @@ function* agentsIn(
     } as CheckedAgent)
     yield
   }
-  return { rows: fitting(rows), total: all.length }
+  return yield* fitting(rows, all.length)
 }
 
 /** How many rows have one of some bits. */
 const count = (rows: readonly number[], column: Uint8Array, bits: number): number =>
   rows.reduce((sum, row) => sum + Number((at(column, row) & bits) !== 0), 0)
 
-/** About how many characters a row has as JSON. */
-export const sizeOf = (row: object): number => JSON.stringify(row).length
-
 /** As many of the first rows as can be kept. */
-const fitting = <R extends CheckedEntry | CheckedAgent>(rows: readonly R[]): readonly R[] => {
-  let left = MAX_CHARACTERS
-  const end = rows.findIndex((row) => {
-    left -= sizeOf(row)
-    return left < 0
-  })
-  return end === -1 ? rows : rows.slice(0, end)
+function* fitting<R extends object>(all: readonly R[], total: number): Generator<void, Ranked<R>> {
+  const rows: R[] = []
+  let characters = 0
+  const isSliceOver = slices()
+  for (const row of all) {
+    const text = JSON.stringify(row)
+    if (characters + text.length > MAX_CHARACTERS) break
+    characters += text.length
+    rows.push(row)
+    if (isSliceOver(text)) yield
+  }
+  return { rows, total, characters }
 }

@@ -57,11 +57,11 @@ export interface Group {
   readonly questions: Map<string, Question>
 }
 
-/** What a column has in a row that it is known to have. */
+/** The value of a column in a row, which must exist. */
 export const at = <T>(column: { readonly [row: number]: T }, row: number): T => column[row] as T
 
 export class Columns {
-  /** In their order. */
+  /** In ascending order. */
   readonly ids: string[] = []
   readonly forms = new Map<string | null, Group>()
   readonly agents = new Map<string | null, Group>()

@@ -28,7 +28,7 @@ export const shareOf = (count: number, of: number) => {
   const middle = share + Z ** 2 / (2 * of)
   const half = Z * Math.sqrt((share * (1 - share)) / of + Z ** 2 / (4 * of ** 2))
   const scale = 1 + Z ** 2 / of
-  // What is rounded must not be beside the ends.
+  // Rounding must not move the ends.
   const low = count === 0 ? 0 : (middle - half) / scale
   return { count, of, share, low, high: count === of ? 1 : (middle + half) / scale }
 }

@@ -8,7 +8,7 @@ import {
   type Flag,
 } from '../../schemas/checks.js'
 import { mediaTypes } from '../../schemas/exports.js'
-import { checkedEntries, type Ranked, sizeOf } from '../checks/checked.js'
+import { checkedEntries, type Ranked } from '../checks/checked.js'
 import { tooMuch } from '../checks/columns.js'
 import { entries } from '../pipelines/entries.js'
 import type { Reader } from '../reading/reader.js'
@@ -85,8 +85,10 @@ export const checkedRows = async (reader: Reader, { of, named }: Kind, query: Ch
   }
   const namesIn = (row: Row) =>
     Object.fromEntries([...beside].map(([field, known]) => [`${field}Name`, known.get(row[field])?.name ?? null]))
+  const shown = rows.map((row): Row => ({ ...row, ...namesIn(row) }))
   return {
-    rows: rows.map((row): Row => ({ ...row, ...namesIn(row) })),
+    rows: shown,
+    size: shown.reduce((sum, row) => sum + JSON.stringify(row).length, 0),
     named: [...beside.keys()],
     metadata: {
       total: agent === undefined || isCut ? total : found.length,
@@ -106,7 +108,7 @@ export const listChecked =
   (kind: Kind) =>
   async (reader: Reader, asked: Asked<ChecksQuery & Required<Pick<ChecksQuery, 'page' | 'perPage'>>>) => {
     const { query } = asked
-    const { rows, metadata, tag } = await checkedRows(reader, kind, query)
+    const { rows, size, metadata, tag } = await checkedRows(reader, kind, query)
     const { shown } = metadata
     const beside = (isThere: boolean) => (isThere ? { start: undefined } : undefined)
     const place = { rows, next: beside(query.page * query.perPage < shown), previous: beside(query.page > 1) }
@@ -119,10 +121,10 @@ export const listChecked =
     }
     return {
       rows,
-      size: rows.reduce((sum, row) => sum + sizeOf(row), 0),
+      size,
       format: jsonArray((row: Row, out: Output) => out.text(json(row))),
       envelope: { before: { success: true }, name: 'data', after: () => ({ _metadata: page }) },
-      tag,
+      tag: { besides: [...tag.besides, unmatched] },
       link: linkHeader(page),
     } satisfies RowsAnswer<Row>
   }
@@ -132,7 +134,7 @@ export const checkedAsCsv =
   (kind: Kind) =>
   async (reader: Reader, { query }: Asked<ChecksFileQuery>): Promise<RowsAnswer<Row>> => {
     const { bom, formulas, ...parameters } = query
-    const { rows, named, metadata, tag } = await checkedRows(reader, kind, parameters)
+    const { rows, size, named, metadata, tag } = await checkedRows(reader, kind, parameters)
     const { total, shown } = metadata
     if (shown < total) throw tooMuch(`of ${total} rows a file would have the first ${shown}`)
     const columns = kind.columns.flatMap((name) => (named.includes(name) ? [name, `${name}Name`] : name))
@@ -143,7 +145,7 @@ export const checkedAsCsv =
     }
     return {
       rows,
-      size: rows.reduce((sum, row) => sum + sizeOf(row), 0),
+      size,
       mediaType: `${mediaTypes.csv}; charset=utf-8`,
       fileName: fileNameOf(kind.fileName, 'csv'),
       format: { begin: csvTable([columns], { ...options, bom: bom === 'true' }), write },
