@@ -82,7 +82,7 @@ const compare = async (t: Test, { get }: TestApp, organisation: string, minEntri
         ...{ days, entries, durations, durationRatio: rounded(durationRatio), flagged: shareOf(flagged) },
         ...Object.fromEntries(
           Object.entries(all).flatMap(([name, share]) =>
-            typeof share === 'object' ? [[name, shareOf(share as unknown as Share)]] : [],
+            typeof share === 'object' ? [[name, shareOf(share as Share)]] : [],
           ),
         ),
         sameness: inOrder(

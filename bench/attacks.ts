@@ -244,7 +244,7 @@ export const attacks = async (server: string, ms: number, say: (text: string) =>
       'checks anew',
       {
         ...counting,
-        paths: anew.map((path) => path.replace('summaries/entries?form=many&by=agent', 'checks/agents?')),
+        paths: anew.map((path) => path.replace('summaries/entries?form=many&by=agent&', 'checks/agents?')),
       },
     ],
     ['600,000 different answers', { ...counting, paths: ['/v1/forms/different/questions'] }],

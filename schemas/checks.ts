@@ -168,7 +168,7 @@ export const CheckedEntries = response(
 export const CheckedAgents = response(
   CheckedAgent,
   'CheckedAgents',
-  'Agents: the greatest lower bound of `flagged` first.',
+  'Agents: the greatest lower bound of `flagged` first, then those whose answers are alike.',
 )
 
 const { zone, names } = SummaryQuery.properties
@@ -185,7 +185,7 @@ const parameters = {
       minimum: 5,
       maximum: 10_000,
       description:
-        'From how many values bounds are made: of the durations of a form, of the answers to a question, of the places of a state. Where there are fewer, nothing is flagged. A quarter of it is the least number of entries of an agent for `sameness`, and of entries at one point.',
+        'From how many values bounds are made: of the durations of a form, of the answers to a question, of the places of a state. Where there are fewer, there are no bounds. A quarter of it is the least number of entries of an agent for `sameness`, and of entries at one point.',
     }),
     20,
   ),

@@ -86,7 +86,7 @@ const placed = (entry: Complete, longitude: number, lattitude: number): EntryDoc
   location: { ...entry.location, coordinates: { longitude, lattitude } },
 })
 
-/** What is odd about a few entries, by what remains of a number divided by ODD. The next usual entry is it. */
+/** What is odd about a few entries, by the remainder of a number divided by ODD. It falls to the next usual entry. */
 const oddities: { readonly [remainder: number]: (entry: Complete, before: Answers) => EntryDocument } = {
   // The answers of the entry before are copied.
   30: (entry, before) => ({ ...entry, answers: before }),
@@ -108,7 +108,7 @@ const oddities: { readonly [remainder: number]: (entry: Complete, before: Answer
   480: (entry) => placed(entry, entry.location.coordinates.lattitude, entry.location.coordinates.longitude),
 }
 const ODD = 500
-/** Where an entry is usual: many others are of its state, and so many of its form. */
+/** The states that have many entries, and how many entries a form has before one of them is usual. */
 const [OFTEN, MANY] = [['Kano', 'Lagos'], 20]
 
 /** The entries of an organisation, from the first to the last. It must have at least one dispatch. */
