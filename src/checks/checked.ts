@@ -72,18 +72,18 @@ export const checkedEntries = async (reader: Reader, query: ChecksQuery, shown?:
 
 /** Those with the most checks first, then the newest. */
 function* flaggedIn({ flags, found, columns }: Findings, only?: string): Generator<void, Ranked<CheckedEntry>> {
-  const { ids, created, formOf, agentOf } = columns
+  const { ids, created, forms, agents } = columns
   const timeOf = (row: number) => at(created, row) || Number.NEGATIVE_INFINITY
   const checksOf = (row: number) => entryChecks.filter((check) => at(found, row) & bitOf(check)).length
   const worst = (a: number, b: number) => checksOf(b) - checksOf(a) || timeOf(b) - timeOf(a) || a - b
-  const all = [...flags.keys()].filter((row) => only === undefined || at(agentOf, row).id === only)
+  const all = [...flags.keys()].filter((row) => only === undefined || agents.of(row).id === only)
   const rows = yield* firstOf(all, worst, MAX_ROWS)
   const shown = rows.map((row) => {
     const time = at(created, row)
     return {
       id: at(ids, row),
-      form: at(formOf, row).id,
-      agent: at(agentOf, row).id,
+      form: forms.of(row).id,
+      agent: agents.of(row).id,
       createdAt: Number.isNaN(time) ? null : new Date(time).toISOString(),
       flags: flags.get(row) as Flag[],
     }
@@ -97,11 +97,11 @@ function* agentsIn(
   dayOf: (time: number) => number,
   only?: string,
 ): Generator<void, Ranked<CheckedAgent>> {
-  const { agents, durations, created, formOf } = findings.columns
+  const { agents, durations, created, forms } = findings.columns
   const { checks, looked, found, medians, sameness } = findings
   const shown = entryChecks.filter((check) => checks.includes(check))
   const bits = shown.reduce((sum, check) => sum | bitOf(check), 0)
-  const all = [...agents.values()].filter(({ id }) => only === undefined || id === only)
+  const all = agents.all.filter(({ id }) => only === undefined || id === only)
   const flagged = new Map<Group, ReturnType<typeof shareOf>>()
   for (const group of all) {
     flagged.set(group, shareOf(count(group.rows, found, bits), count(group.rows, looked, bits)))
@@ -117,9 +117,9 @@ function* agentsIn(
   const rows: CheckedAgent[] = []
   for (const group of yield* firstOf(all, worst, MAX_ROWS)) {
     const { id: agent, rows: own } = group
-    const days = new Set(own.map((row) => dayOf(at(created, row))).filter(Number.isFinite)).size
+    const days = new Set(Array.from(own, (row) => dayOf(at(created, row))).filter(Number.isFinite)).size
     const timed = own.filter((row) => at(durations, row) > 0)
-    const ratios = Float64Array.from(timed, (row) => at(durations, row) / Number(medians.get(at(formOf, row))))
+    const ratios = Float64Array.from(timed, (row) => at(durations, row) / Number(medians.get(forms.of(row))))
     const shares = shown.map((check) => [
       check,
       shareOf(count(own, found, bitOf(check)), count(own, looked, bitOf(check))),
@@ -141,7 +141,7 @@ function* agentsIn(
 }
 
 /** How many rows have one of some bits. */
-const count = (rows: readonly number[], column: Uint8Array, bits: number): number =>
+const count = (rows: Int32Array, column: Uint8Array, bits: number): number =>
   rows.reduce((sum, row) => sum + Number((at(column, row) & bits) !== 0), 0)
 
 /** As many of the first rows as can be kept. */

@@ -82,7 +82,7 @@ type Work = Generator<void, void>
 
 function* ofDurations(findings: Findings, minEntries: number): Work {
   const { forms, durations } = findings.columns
-  for (const form of forms.values()) {
+  for (const form of forms.all) {
     const timed = form.rows.filter((row) => at(durations, row) > 0)
     yield
     if (timed.length === 0) continue
@@ -123,7 +123,7 @@ function* ofCopies(findings: Findings): Work {
 
 function* ofCounts(findings: Findings, minEntries: number): Work {
   const { forms, answered } = findings.columns
-  for (const { rows } of forms.values()) {
+  for (const { rows } of forms.all) {
     if (rows.length < minEntries) continue
     const least =
       quantile(
@@ -139,7 +139,7 @@ function* ofCounts(findings: Findings, minEntries: number): Work {
 }
 
 function* ofNumbers(findings: Findings, minEntries: number): Work {
-  for (const { questions } of findings.columns.forms.values()) {
+  for (const questions of findings.columns.questions.values()) {
     for (const { text, numbers, rows } of questions.values()) {
       if (numbers.length < minEntries) continue
       const values = Float64Array.from(numbers)
@@ -162,7 +162,7 @@ const isOnEarth = (x: number, y: number): boolean => Math.abs(x) <= 180 && Math.
 
 function* ofPlaces(findings: Findings, minEntries: number): Work {
   const { forms, states, longitudes, latitudes } = findings.columns
-  for (const { rows } of forms.values()) {
+  for (const { rows } of forms.all) {
     const missing = rows.filter((row) => Number.isNaN(at(longitudes, row)))
     yield
     if (rows.length < minEntries || rows.length - missing.length < USUALLY * rows.length) continue
@@ -171,7 +171,7 @@ function* ofPlaces(findings: Findings, minEntries: number): Work {
       findings.flag('place', row, null, NONE, rows.length, { reason: 'missing' })
     }
   }
-  for (const { rows } of states.values()) {
+  for (const { rows } of states.all) {
     const placed: number[] = []
     for (const row of rows) {
       findings.look('place', row)
@@ -211,7 +211,7 @@ function* ofPoints(findings: Findings, minEntries: number): Work {
   const { agents, longitudes, latitudes } = findings.columns
   const points: number[][] = []
   const usual: number[] = []
-  for (const { id, rows } of agents.values()) {
+  for (const { id, rows } of agents.all) {
     const ofAgent = new Map<string, number[]>()
     for (const row of id === null ? [] : rows) {
       const isPlaced = !Number.isNaN(at(longitudes, row)) && (at(findings.found, row) & bitOf('place')) === 0
@@ -232,15 +232,21 @@ function* ofPoints(findings: Findings, minEntries: number): Work {
 }
 
 function* ofSameness({ columns, checks, sameness }: Findings, minEntries: number): Work {
-  for (const { id: form, questions } of checks.includes('sameness') ? columns.forms.values() : []) {
+  for (const [{ id: form }, questions] of checks.includes('sameness') ? columns.questions : []) {
     /** The shares of the most frequent answer of each question. */
     const shares = new Map<Group, number[]>()
     for (const { chosen } of questions.values()) {
-      for (const [agent, counts] of chosen) {
-        let [sum, most] = [0, 0]
-        for (const count of counts.values()) [sum, most] = [sum + count, Math.max(most, count)]
-        if (sum >= minEntries / 4 && agent.id !== null) addTo(shares, agent, most / sum)
+      /** How many answers an agent has chosen, and how often the most frequent one. */
+      const counted = new Map<Group, readonly [number, number]>()
+      for (const agents of chosen.values()) {
+        for (const [agent, count] of agents) {
+          const [sum, most] = counted.get(agent) ?? [0, 0]
+          counted.set(agent, [sum + count, Math.max(most, count)])
+        }
+        yield
       }
+      for (const [agent, [sum, most]] of counted)
+        if (sum >= minEntries / 4 && agent.id !== null) addTo(shares, agent, most / sum)
       yield
     }
     if (shares.size < LEAST_AGENTS) continue

@@ -21,7 +21,7 @@ const ROW = 200
 const LEAST_COPIED = 5
 /** How many answers are remembered, and the most bytes of each. */
 const [MOST_KNOWN, KNOWN_LENGTH] = [20_000, 500]
-/** How many bytes of a digest tell answers apart. V8 copies so short a part. */
+/** How many bytes of a digest tell answers apart. */
 const DIGEST = 12
 /** The types of closed questions: their answers are chosen. */
 const CHOSEN = ['singleChoice', 'multiChoice']
@@ -38,37 +38,82 @@ export interface Question {
   /** The numbers that were answered, and the row of each. */
   readonly numbers: number[]
   readonly rows: number[]
-  /** How often each agent chose each answer. */
-  readonly chosen: Map<Group, Map<string, number>>
+  /** How often each answer was chosen by each agent. */
+  readonly chosen: Map<string, Map<Group, number>>
 }
 
+/** What an answer says, whatever its form. */
 interface Answer {
-  readonly question: Question
+  /** Of the question. */
+  readonly text: string
   readonly choice?: string
   readonly number?: number
-  /** The question and the texts of the answer. Empty if it gives none. */
-  readonly said: string
-}
-
-/** The rows of entries that have something in common: their form, agent or state. */
-export interface Group {
-  readonly id: string | null
-  readonly rows: number[]
-  readonly questions: Map<string, Question>
+  /** Of the question and the texts of the answer. Empty if it gives none. */
+  readonly digest: string
 }
 
 /** The value of a column in a row, which must exist. */
 export const at = <T>(column: { readonly [row: number]: T }, row: number): T => column[row] as T
 
+/** The entries that have something in common: their form, agent or state. */
+export class Group {
+  size = 0
+  /** Its rows in ascending order, once all are added. */
+  rows = new Int32Array()
+  constructor(readonly id: string | null) {}
+}
+
+/** Groups by their ids. */
+export class Groups {
+  readonly all: Group[] = []
+  readonly #numbers = new Map<string | null, number>()
+  /** The number of each row's group. */
+  readonly #ofRows: Int32Array
+
+  constructor(size: number) {
+    this.#ofRows = new Int32Array(size).fill(-1)
+  }
+
+  add(id: string | null, row: number): Group {
+    const number = this.#numbers.get(id) ?? this.all.push(new Group(id)) - 1
+    const group = at(this.all, number)
+    if (group.size === 0) this.#numbers.set(id, number)
+    group.size += 1
+    this.#ofRows[row] = number
+    return group
+  }
+
+  of(row: number): Group {
+    return at(this.all, at(this.#ofRows, row))
+  }
+
+  /** Gives each group its rows, which are a part of one array. */
+  end(): void {
+    const rows = new Int32Array(this.#ofRows.length)
+    let end = 0
+    for (const group of this.all) {
+      group.rows = rows.subarray(end, end + group.size)
+      end += group.size
+      group.size = 0
+    }
+    for (const [row, number] of this.#ofRows.entries()) {
+      if (number < 0) continue
+      const group = at(this.all, number)
+      group.rows[group.size] = row
+      group.size += 1
+    }
+  }
+}
+
 export class Columns {
   /** In ascending order. */
   readonly ids: string[] = []
-  readonly forms = new Map<string | null, Group>()
-  readonly agents = new Map<string | null, Group>()
-  /** Those with coordinates, by country and state. */
-  readonly states = new Map<string | null, Group>()
-  readonly formOf: Group[] = []
-  readonly agentOf: Group[] = []
+  readonly forms: Groups
+  readonly agents: Groups
+  /** Of those with coordinates, by country and state. */
+  readonly states: Groups
+  /** Of each form, by their texts. */
+  readonly questions = new Map<Group, Map<string, Question>>()
   /** In milliseconds since 1970. What an entry does not have is NaN, here and in the next columns. */
   readonly created: Float64Array
   readonly durations: Float64Array
@@ -77,17 +122,22 @@ export class Columns {
   /** How many answers an entry has, and the first row that has the same ones, if they are enough. */
   readonly answered: Uint32Array
   readonly twins: Int32Array
-  readonly #firsts = new Map<string, number>()
-  /** Answers by the id of their form and their bytes. */
+  /** Of the answers of each row, and the rows at places that follow from their digests: a table with open addressing. */
+  readonly #digests: Float64Array
+  readonly #table: Int32Array
+  /** Answers by their bytes. */
   readonly #known = new Map<string, Answer>()
   /** About how much memory the texts and numbers of answers take. */
   bytes = 0
 
   constructor(size: number) {
+    ;[this.forms, this.agents, this.states] = [new Groups(size), new Groups(size), new Groups(size)]
     const numbers = () => new Float64Array(size).fill(Number.NaN)
     ;[this.created, this.durations, this.longitudes, this.latitudes] = [numbers(), numbers(), numbers(), numbers()]
     this.answered = new Uint32Array(size)
     this.twins = new Int32Array(size).fill(-1)
+    this.#digests = new Float64Array(size)
+    this.#table = new Int32Array(2 ** (1 + Math.ceil(Math.log2(size + 1)))).fill(-1)
   }
 
   *add(documents: readonly BsonDocument[]): Generator<void, void> {
@@ -98,66 +148,60 @@ export class Columns {
       const form = this.#group(this.forms, textIn('form'), row)
       const agent = this.#group(this.agents, textIn('agent'), row)
       this.ids.push(String(textIn('_id')))
-      this.formOf.push(form)
-      this.agentOf.push(agent)
       this.created[row] = dateOf(bytes, fieldOf(bytes, 0, 'createdAt')) ?? Number.NaN
       this.durations[row] = numberOf(bytes, fieldOf(bytes, 0, 'duration')) ?? Number.NaN
       this.#place(bytes, row)
-      const ofForm = form.id ?? ''
-      let said = ofForm
+      let said = form.id ?? ''
       let count = 0
       const answers = fieldOf(bytes, 0, 'answers')
       for (const at of answers?.type === Bson.array ? documentsIn(bytes, answers.at) : []) {
-        const end = documentEnd(bytes, at)
-        const written = ofForm + bytes.toString('latin1', at, end)
+        const written = bytes.toString('latin1', at, documentEnd(bytes, at))
         if (isSliceOver(written)) yield
-        const answer = this.#known.get(written) ?? this.#answer(form, bytes, at, written)
-        if (answer.said === '') continue
+        const { text, digest, choice, number } = this.#known.get(written) ?? this.#answer(bytes, at, written)
+        if (digest === '') continue
         count += 1
-        said += answer.said
-        const { question, choice, number } = answer
-        if (choice !== undefined) this.#choose(question, agent, choice)
+        said += digest
+        if (choice !== undefined) this.#choose(this.#question(form, text), agent, choice)
         if (number === undefined) continue
+        const question = this.#question(form, text)
         question.numbers.push(number)
         question.rows.push(row)
         this.bytes += CELL
       }
       this.answered[row] = count
-      if (count < LEAST_COPIED) continue
-      const digest = hash('sha256', said, 'binary').slice(0, DIGEST)
-      this.twins[row] = this.#firsts.get(digest) ?? row
-      if (this.twins[row] === row) this.#firsts.set(digest, row)
+      if (count >= LEAST_COPIED) this.twins[row] = this.#twin(said, row)
     }
   }
 
-  #group(groups: Map<string | null, Group>, id: string | null, row: number): Group {
-    let group = groups.get(id)
-    if (group === undefined) {
-      group = { id, rows: [], questions: new Map() }
-      groups.set(id, group)
-      this.bytes += TEXT + (id ?? '').length
+  /** The first row whose answers say the same. 53 bits of a digest tell them apart. */
+  #twin(said: string, row: number): number {
+    const digest = hash('sha256', said, 'buffer')
+    const own = digest.readUIntLE(0, 6) * 32 + (digest.readUInt8(6) % 32)
+    this.#digests[row] = own
+    for (let i = own % this.#table.length; ; i = (i + 1) % this.#table.length) {
+      const first = at(this.#table, i)
+      if (first < 0) this.#table[i] = row
+      if (first < 0 || at(this.#digests, first) === own) return first < 0 ? row : first
     }
-    group.rows.push(row)
+  }
+
+  #group(groups: Groups, id: string | null, row: number): Group {
+    const group = groups.add(id, row)
+    if (group.size === 1) this.bytes += 2 * TEXT + (id ?? '').length
     return group
   }
 
   /** Reads an answer. It is remembered by its bytes, unless it is long: most entries have answers that others have. */
-  #answer(form: Group, bytes: Buffer, at: number, written: string): Answer {
+  #answer(bytes: Buffer, at: number, written: string): Answer {
     const words = [...wordsOf(bytes, at)].filter((word) => word)
     const text = stringOf(bytes, fieldOf(bytes, at, 'question')) ?? ''
-    let question = form.questions.get(text)
-    if (question === undefined) {
-      question = { text, numbers: [], rows: [], chosen: new Map() }
-      form.questions.set(text, question)
-      this.bytes += 5 * TEXT + text.length
-    }
     const isChosen = CHOSEN.includes(typeOf(bytes, at) ?? '')
     const [word = ''] = words
     const answer = {
-      question,
+      text,
       ...(isChosen && { choice: words.join('\0') }),
       ...(!isChosen && words.length === 1 && NUMBER.test(word) && { number: Number(word) }),
-      said: words.length === 0 ? '' : JSON.stringify([text, words]),
+      digest: words.length === 0 ? '' : hash('sha256', JSON.stringify([text, words]), 'binary').slice(0, DIGEST),
     }
     if (written.length > KNOWN_LENGTH) return answer
     if (this.#known.size === MOST_KNOWN) this.#known.clear()
@@ -165,12 +209,28 @@ export class Columns {
     return answer
   }
 
+  #question(form: Group, text: string): Question {
+    const questions = this.questions.get(form) ?? new Map<string, Question>()
+    if (questions.size === 0) this.questions.set(form, questions)
+    let question = questions.get(text)
+    if (question === undefined) {
+      question = { text, numbers: [], rows: [], chosen: new Map() }
+      questions.set(text, question)
+      this.bytes += 5 * TEXT + text.length
+    }
+    return question
+  }
+
   #choose({ chosen }: Question, agent: Group, choice: string): void {
-    const counts = chosen.get(agent) ?? new Map<string, number>()
-    chosen.set(agent, counts)
-    const count = counts.get(choice) ?? 0
-    if (count === 0) this.bytes += TEXT + choice.length
-    counts.set(choice, count + 1)
+    let agents = chosen.get(choice)
+    if (agents === undefined) {
+      agents = new Map()
+      chosen.set(choice, agents)
+      this.bytes += TEXT + choice.length
+    }
+    const count = agents.get(agent) ?? 0
+    if (count === 0) this.bytes += TEXT
+    agents.set(agent, count + 1)
   }
 
   #place(bytes: Buffer, row: number): void {
@@ -207,5 +267,6 @@ export const columnsOf = async (reader: Reader, conditions: Selection['condition
   }
   // An entry that was added after they were counted has no place in the columns.
   await reader.each(selection, use, { limit: size, kept: () => ROW * size + columns.bytes })
+  for (const groups of [columns.forms, columns.agents, columns.states]) groups.end()
   return columns
 }

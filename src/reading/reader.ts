@@ -1,7 +1,8 @@
 // Reads for one request: what its key may see, in the turns of its ticket.
 import type { Listing } from '../../schemas/common.js'
-import type { BsonDocument, BsonList } from '../bson/reader.js'
+import { type BsonDocument, type BsonList, sizeOf } from '../bson/reader.js'
 import type { Ticket } from '../limits/scheduler.js'
+import { allEnded } from '../limits/work.js'
 import type { Resource } from '../pipelines/resource.js'
 import { Query, restrictionsOn, type Scope } from '../pipelines/stages.js'
 import { type ProblemError, problem } from '../problems/problems.js'
@@ -59,7 +60,8 @@ export class Reader {
   }
 
   /**
-   * Uses all records of a list, page by page, each page in a turn of its own. What has begun waits longer for its turns.
+   * Uses all records of a list, page by page, each page in a turn of its own. While a page is used, the next one is read. What
+   * has begun waits longer for its turns.
    * @param use returns whether it wants no more
    * @param kept how many bytes are kept of what was used. They are held until the ticket holds something else
    */
@@ -71,13 +73,15 @@ export class Reader {
     const next = this.pages(selection, limit)
     const { ticket } = this
     const { held } = ticket
+    let rows: readonly BsonDocument[] | undefined
     const page = async () => {
-      const rows = await next()
-      return rows.length === 0 || use(rows)
+      const [isOver, following] = await allEnded([rows !== undefined && use(rows), next()])
+      rows = following
+      return isOver || rows.length === 0
     }
     return ticket.aside(async () => {
       for (let isOver = await this.inTurn(page); !isOver; isOver = await this.inTurn(page, WAIT_BETWEEN_MS))
-        ticket.hold(held + kept())
+        ticket.hold(held + kept() + sizeOf(rows ?? []))
     })
   }
 

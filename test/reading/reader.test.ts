@@ -138,6 +138,32 @@ t.test('other large tasks have their turns between two pages of a walk', async (
   t.same(order, ['page of 50', 'other', 'page of 200', 'page of 350'])
 })
 
+t.test('while a page of a walk is used, the next one is read', async (t) => {
+  const stored = testStore(t)
+  await stored.insert(
+    'entries',
+    Array.from({ length: 60 }, (_, n) => a.entry(n)),
+  )
+  let reads = 0
+  const store = {
+    ...stored,
+    aggregate: (...query: Parameters<typeof stored.aggregate>) => {
+      reads += 1
+      return stored.aggregate(...query)
+    },
+  }
+  const reader = await testReader(store, scope)
+  const used: number[] = []
+  await reader.each(reader.select(entries, {}), async (rows) => {
+    const before = reads
+    // The walk would wait for ever if it read the next page afterwards.
+    while (used.length === 0 && reads === before) await setImmediate()
+    used.push(rows.length)
+    return false
+  })
+  t.same(used, [50, 10])
+})
+
 t.test('what several callers share goes on when the first of them leaves', async (t) => {
   const scheduler = oneAtATime()
   const leaving = new AbortController()
