@@ -1,5 +1,6 @@
 // The command `keys`: issues, lists, rotates and revokes API keys. A key is shown only once, when it is issued.
 import { InvalidArgumentError, Option } from '@commander-js/extra-typings'
+import type { TArray } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import { type Hidden, hideable } from '../../schemas/kit.js'
 import { type ApiKeyDocument, collections, type Only } from '../documents/collections.js'
@@ -34,8 +35,12 @@ export const keysCommand: MakeCommand = ({ result, tell, audit, open }) =>
         .requiredOption('--name <NAME>', 'what the key is for', nameOption)
         .option('--expires-in <TIME>', 'minutes, hours or days, such as 30m, 12h or 90d', durationOf)
         .option('--without <WHAT>', 'what the key does not see: personal, places, or both with a comma', hiddenOf)
-        .option('--only <KIND=IDS...>', 'the projects or forms that it sees: project=ID,ID or form=ID,ID', onlyOf)
-        .option('--from <CIDRS>', 'the addresses or ranges from which it works, with commas', fromOf)
+        .option(
+          '--only <KIND=IDS...>',
+          'the projects or forms that it sees, up to 50 of each: project=ID,ID or form=ID,ID; with both, records of one of each',
+          onlyOf,
+        )
+        .option('--from <CIDRS>', 'the addresses or ranges from which it works, up to 50, with commas', fromOf)
         .option('--force', 'also if there is no such project or form')
         .option(...BY)
         .action(async ({ organisation, only, expiresIn, force, by, ...rest }) => {
@@ -138,6 +143,9 @@ const rotatable = async (store: Store, keyId: string, stored: StoredKey | undefi
   ])
 }
 
+/** How much of a wrong value an error shows. */
+const SHOWN = 100
+
 const units = { m: 60_000, h: 3_600_000, d: 86_400_000 }
 
 /** Reads a duration, in milliseconds. */
@@ -158,20 +166,32 @@ const hiddenOf = (text: string): Hidden[] => {
 
 const { only: onlySchema, from: fromSchema } = collections.apiKeys.schema.properties
 
-/** Adds what an --only says to what those before it say. */
-const onlyOf = (text: string, before: Only = {}): Only => {
-  const [, kind = '', list = ''] = /^(project|form)=(.*)$/s.exec(text) ?? []
-  const only = { ...before, [kind]: [...new Set([...(before[kind as keyof Only] ?? []), ...list.split(',')])] }
-  if (Value.Check(onlySchema, only)) return only
-  throw new InvalidArgumentError('it must be project= or form= with 1 to 50 ids behind it, separated by commas')
+/** Adds the values of a list to those of the options before. */
+const added = (before: readonly string[] = [], list: string, { items, maxItems }: TArray, what: string): string[] => {
+  const all = [...new Set([...before, ...list.split(',')])]
+  const wrong = all.find((value): boolean => !Value.Check(items, value))
+  if (wrong !== undefined)
+    throw new InvalidArgumentError(`${JSON.stringify(wrong.slice(0, SHOWN))} is no ${what}; commas separate them`)
+  if (all.length <= Number(maxItems)) return all
+  throw new InvalidArgumentError(`there are ${all.length} with those before it, and may be ${maxItems}`)
 }
 
-/** Adds what a --from says to what those before it say. */
-const fromOf = (text: string, before: readonly string[] = []): readonly string[] => {
-  const from = [...new Set([...before, ...text.split(',')])]
-  if (Value.Check(fromSchema, from)) return from
-  throw new InvalidArgumentError('it must be 1 to 50 addresses or ranges, such as 203.0.113.7,2001:db8::/32')
+/** Reads --only. */
+const onlyOf = (text: string, before: Only = {}): Only => {
+  const [, kind, list = ''] = /^(project|form)=(.*)$/s.exec(text) ?? []
+  if (kind === undefined) throw new InvalidArgumentError('it must be project= or form= with ids behind it')
+  const name = kind as keyof Only
+  return { ...before, [name]: added(before[name], list, onlySchema.properties[name], 'id') }
 }
+
+/** Reads --from. */
+const fromOf = (text: string, before?: readonly string[]): readonly string[] =>
+  added(
+    before,
+    text,
+    fromSchema,
+    'address or range, such as 203.0.113.7 or 2001:db8::/32 (IPv4 in its own form, no /0)',
+  )
 
 /** A word of a command line, as a shell takes it. */
 const quoted = (text: string): string => (/^[\w.:,=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`)

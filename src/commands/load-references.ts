@@ -30,7 +30,10 @@ export const missingReferences = async (
     const absent = found.filter(({ id }) => !present.has(id))
     // A batch may have more of them than a call can have arguments.
     missing = missing.concat(
-      absent.map(({ number, id }) => ({ number, text: `${field}: ${organisation} has no ${id} in ${target}` })),
+      absent.map(({ number, id }) => ({
+        number,
+        text: `${field}: ${organisation} has no ${JSON.stringify(id)} in ${target}`,
+      })),
     )
   }
   return missing.sort((one, other) => one.number - other.number)

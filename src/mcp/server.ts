@@ -74,6 +74,11 @@ const serverOf = (reply: FastifyReply, { version }: { version: string }): mcp.Mc
   return server
 }
 
+/** What a tool may give as records. */
+interface Listed extends Partial<Record<'rows' | 'agents' | 'flagged', readonly unknown[]>> {
+  readonly entry?: object
+}
+
 /** An error is a result too, so that the assistant can mend its call. */
 const called = async (reply: FastifyReply, tool: (typeof registered)[number], given: object) => {
   const { request } = reply
@@ -88,8 +93,8 @@ const called = async (reply: FastifyReply, tool: (typeof registered)[number], gi
     if (hidden !== undefined) throw hidden
     const meant = await meantBy(request.reader, query)
     const result = await tool.call(request, { ...query, ...meant }, { ...texts, ...meant })
-    const { rows, entry } = result as { rows?: readonly unknown[]; entry?: object }
-    reply.rows = rows?.length ?? (entry && 1)
+    const { rows, agents = [], flagged = rows, entry } = result as Listed
+    reply.rows = flagged === undefined ? entry && 1 : agents.length + flagged.length
     // Other requests go on before a long result becomes text, and before the package sends it.
     await setImmediate()
     const text = fitting(result)

@@ -120,7 +120,7 @@ export const hasBeenWithin = (scope: Scope, collection: CollectionName): Conditi
   restrictionsOn(collection, scope).map((restriction) => {
     const { kind, field, value } = restriction
     if (field === '_id') return { [field]: value }
-    const isUnknown = { [DELETED_FROM]: { $exists: true }, [former[kind]]: { $exists: false } }
+    const isUnknown = { [DELETED_FROM]: { $exists: true }, [former[kind]]: null }
     return { $or: [{ $and: isOne(restriction) }, { [former[kind]]: value }, isUnknown] }
   })
 

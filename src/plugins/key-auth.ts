@@ -2,10 +2,8 @@
 // 2.1), or the password of HTTP Basic (RFC 7617), for programs that have a safe place for a password alone.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import { LRUCache } from 'lru-cache'
 import { type KeyScope, type Keys, REFUSALS, type RefusedKey } from '../keys/keys.js'
 import { problem } from '../problems/problems.js'
-import { loggable } from './request-log.js'
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -18,6 +16,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Set by this plugin before the handler of a route runs. */
     scope: KeyScope
+    /** Why its key was refused, and of whom it is. */
+    refused?: RefusedKey
   }
 }
 
@@ -25,10 +25,6 @@ declare module 'fastify' {
 const LONG_MS = 200
 /** How long before its end the responses to a key say when it ends, and the metrics count it, in milliseconds. */
 const WARNING_MS = 14 * 86_400_000
-/** How often a refused key is logged, in milliseconds, and for how many keys this is remembered. */
-const REFUSAL_MS = 60_000
-const REFUSED_KEYS = 1000
-
 const BEARER = /^Bearer +(\S+)$/i
 const BASIC = /^Basic +([A-Za-z\d+/]+={0,2})$/i
 const BASIC_CHALLENGE = 'Basic realm="field-data-api", charset="UTF-8"'
@@ -38,22 +34,13 @@ const CONTROL = /\p{Cc}/u
 export const keyAuthPlugin = fp(
   async (app: FastifyInstance, { keys }: { keys: Keys }) => {
     app.decorateRequest('scope')
-    const logged = new LRUCache<string, true>({ max: REFUSED_KEYS, ttl: REFUSAL_MS })
-
-    /** Logs a key that was valid once, so that an operator sees which program still uses it. */
-    const logRefused = ({ log, ip }: FastifyRequest, { refused, keyId, organisation }: RefusedKey): void => {
-      if (keyId === undefined || logged.has(keyId)) return
-      logged.set(keyId, true)
-      log.warn({ refused, keyId, organisation, ip: loggable(ip) }, 'a key was refused')
-    }
-
     for (const reason of REFUSALS) app.metrics?.record('field_data.keys.refused', 0, { reason })
     app.metrics?.observe('field_data.keys.ending', () => keys.ending(WARNING_MS))
     const requireKey = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
       const found = await keys.verify(keyIn(request.headers.authorization ?? ''), request.ip)
       // The response is the same whatever is wrong, so that it reveals nothing about a key.
       if ('refused' in found) {
-        logRefused(request, found)
+        request.refused = found
         app.metrics?.record('field_data.keys.refused', 1, { reason: found.refused })
         reply.header('www-authenticate', challenges(request))
         throw problem(

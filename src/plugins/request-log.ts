@@ -19,7 +19,7 @@ declare module 'fastify' {
   interface FastifyReply {
     /** The problem that the response is. */
     problem?: ProblemError
-    /** How many records or groups the response has. If it was broken off, some of them were not sent. */
+    /** How many records or groups were sent. If the response was broken off, some of them were not. */
     rows?: number | undefined
     /** How many records the response leaves out, because they do not fit their schema. */
     skipped?: number | undefined
@@ -54,6 +54,7 @@ export const requestLogPlugin = fp(
         const { schema, url } = request.routeOptions
         const { problem } = reply
         const { called } = request
+        const key = request.scope ?? request.refused
         request.log.info(
           {
             traceId: TRACE.exec(String(request.headers.traceparent))?.[1],
@@ -72,8 +73,9 @@ export const requestLogPlugin = fp(
             ms: Math.round(reply.elapsedTime * 10) / 10,
             ip: loggable(ip),
             userAgent: loggable(request.headers['user-agent']),
-            keyId: request.scope?.keyId,
-            organisation: request.scope?.organisation,
+            refused: request.refused?.refused,
+            keyId: key?.keyId,
+            organisation: key?.organisation,
           },
           'request',
         )

@@ -45,7 +45,7 @@ export const sender = (app: FastifyInstance): Send => {
     await runInSlices('value' in answer ? writeValue(answer.value, out) : written(answer, out), ticket.signal)
     if ('rows' in answer) {
       reply.skipped = answer.skipped?.records.length
-      reply.rows = answer.rows.length - (reply.skipped ?? 0)
+      if (method !== 'HEAD') reply.rows = answer.rows.length - (reply.skipped ?? 0)
     }
     return reply.send(out.take())
   }

@@ -14,7 +14,16 @@ import { FeedItem } from '../serializer/feed-items.js'
 import type { Reading, Store } from '../store/store.js'
 import type { Clock } from './clock.js'
 import { type Cursor, type FeedPosition, START } from './cursor.js'
-import { type Feed, type FeedRange, mostLookedAt, oneIn, rowsIn, type Stamp, type StampBounds } from './queries.js'
+import {
+  changesIn,
+  deletionsIn,
+  type Feed,
+  type FeedRange,
+  mostLookedAt,
+  oneIn,
+  type Stamp,
+  type StampBounds,
+} from './queries.js'
 
 const DAY_MS = 86_400_000
 /** The `changedSince` that begins a walk at the beginning. */
@@ -155,8 +164,14 @@ export class Feeds {
     const { stamp, lookedAt } = this.settings
     const read = async (query: Query): Promise<FeedItem[]> =>
       inOrder(itemsOf(await this.store.aggregate(query, { ...reading, isMajority: true }), stamp))
+    // A copy that begins has no deleted record, and none that has left the scope, without a stamp.
+    if (range.stamp === null) return { rows: await read(changesIn(feed, stamp, range, limit)) }
+    if (feed.scope.only === undefined) {
+      const both = changesIn(feed, stamp, range, limit).and(deletionsIn(feed, stamp, range, limit))
+      return { rows: (await read(both)).slice(0, limit) }
+    }
     let [looked, edge]: [FeedRange, FeedPosition?] = [range]
-    if (feed.scope.only !== undefined && range.stamp !== null && !(range.stamp instanceof Date)) {
+    if (!(range.stamp instanceof Date)) {
       // Mostly nothing is new in the whole organisation.
       if ((await read(oneIn(feed, stamp, range, 1))).length === 0) return { rows: [] }
       const [last] = await read(oneIn(feed, stamp, range, mostLookedAt(limit, lookedAt)))
@@ -165,7 +180,11 @@ export class Feeds {
         looked = { stamp: { ...range.stamp, $lt: new Date(edge.stamp as number) } }
       }
     }
-    const found = await read(rowsIn(feed, stamp, looked, limit))
+    const changes = await read(changesIn(feed, stamp, looked, limit))
+    // Deletions are hard to find among all records, so they are looked for only as far as the page goes.
+    const last = changes[limit - 1]?.stamp
+    if (last != null && !(looked.stamp instanceof Date)) looked = { stamp: { ...looked.stamp, $lte: new Date(last) } }
+    const found = inOrder([...changes, ...(await read(deletionsIn(feed, stamp, looked, limit)))])
     return { rows: found.slice(0, limit), edge }
   }
 

@@ -36,41 +36,36 @@ const MOST_LOOKED_AT = 10_000
 /** How many these are for a page. */
 export const mostLookedAt = (limit: number, lookedAt = LOOKED_AT): number => Math.min(lookedAt * limit, MOST_LOOKED_AT)
 
-/**
- * The first records of a range with their stamps, and the first tombstones of the range. Each of the two is in order.
- * Tombstones always have a stamp. The first records that have left a narrower scope come besides, as tombstones.
- */
-export const rowsIn = (
+const first = (field: string, limit: number): Stage[] => [{ $sort: { [field]: 1, _id: 1 } }, { $limit: limit }]
+
+/** The first records of a range with their stamps, in order. */
+export const changesIn = (
   { scope, collection, projection }: Feed,
   stamp: Stamp,
   range: FeedRange,
   limit: number,
 ): Query => {
-  const first = (field: string): Stage[] => [{ $sort: { [field]: 1, _id: 1 } }, { $limit: limit }]
   const conditions = exactly(stamp, range)
   // The writer leaves out all other fields, so the database need not.
-  const changes = projection.isStored
-    ? Query.in(scope, collection, conditions, first(stamp))
-    : projection.query(scope, conditions, first(stamp), { [stamp]: 1 })
-  // A copy that begins has no record that has left the scope without a stamp.
-  if (range.stamp === null) return changes
+  return projection.isStored
+    ? Query.in(scope, collection, conditions, first(stamp, limit))
+    : projection.query(scope, conditions, first(stamp, limit), { [stamp]: 1 })
+}
+
+/** The first tombstones of a range, and the first records that have left a narrower scope, as tombstones. Each are in order. */
+export const deletionsIn = ({ scope, collection }: Feed, stamp: Stamp, range: FeedRange, limit: number): Query => {
   const deletion: Stage[] = [
     { $set: { deleted: { $literal: true } } },
     { $project: { _id: 1, deleted: 1, [DELETED_AT]: 1, [DELETED_FROM]: 1 } },
   ]
   const hasBeen = [...hasBeenWithin(scope, collection), ...exactly(DELETED_AT, range)]
-  const deletions = Query.deletedFrom(scope, collection, hasBeen, [...first(DELETED_AT), ...deletion])
+  const deletions = Query.deletedFrom(scope, collection, hasBeen, [...first(DELETED_AT, limit), ...deletion])
   // No project and no form leaves a scope.
-  if (scope.only === undefined || !hasParts(collection)) return changes.and(deletions)
+  if (scope.only === undefined || !hasParts(collection)) return deletions
   const asDeleted: Stage = { $set: { [DELETED_AT]: `$${stamp}`, [DELETED_FROM]: '$organisation' } }
-  const left = Query.in(
-    embeddedIn(scope),
-    collection,
-    [...hasLeft(scope, collection), ...conditions],
-    [...first(stamp), asDeleted, ...deletion],
-  )
+  const left = [...hasLeft(scope, collection), ...exactly(stamp, range)]
   // One query for both would cost twice as much for each record that is in neither.
-  return changes.and(left.and(deletions))
+  return Query.in(embeddedIn(scope), collection, left, [...first(stamp, limit), asDeleted, ...deletion]).and(deletions)
 }
 
 /**

@@ -6,8 +6,11 @@ export const isAddressOrRange = (text: string): boolean => {
   const [address, bits, ...rest] = text.split('/') as [string, ...string[]]
   const size = isIP(address) === 6 ? 128 : 32
   const isRange = bits === undefined || (/^[1-9]\d*$/.test(bits) && Number(bits) <= size)
-  return isIP(address) !== 0 && isRange && rest.length === 0
+  // A range of IPv6 may have all IPv4 addresses in it. The zone of an address would not count.
+  return isIP(address) !== 0 && isRange && rest.length === 0 && !address.includes('%') && !hasAllOfIPv4(text)
 }
+
+const hasAllOfIPv4 = (range: string): boolean => ['0.0.0.0', '255.255.255.255'].every(rangesOf([range]))
 
 FormatRegistry.Set('address', isAddressOrRange)
 

@@ -23,9 +23,9 @@ t.test(
       line({ _id: 'astray', form: 'nothing', dispatch: undefined }),
     ].join('\n')
     const named = [
-      `line 2: form: ${organisation} has no form-b in forms`,
-      `line 2: agent: ${organisation} has no agent1-b in agents`,
-      `line 3: form: ${organisation} has no nothing in forms`,
+      `line 2: form: ${organisation} has no "form-b" in forms`,
+      `line 2: agent: ${organisation} has no "agent1-b" in agents`,
+      `line 3: form: ${organisation} has no "nothing" in forms`,
     ]
     const refused = await load(text, ...intoEntries, '--strict')
     t.equal(refused.code, 1)
@@ -60,7 +60,7 @@ t.test('references are found in every field that holds one, however many ids it 
   const project = { ...a.project(1), _id: 'p', modifiedBy: 'nobody' }
   t.match(await load(JSON.stringify(project), ...target('projects')), {
     code: 1,
-    output: `line 1: modifiedBy: ${organisation} has no nobody in users`,
+    output: `line 1: modifiedBy: ${organisation} has no "nobody" in users`,
   })
   const user = { ...a.user, _id: 'u' }
   t.match(await load(JSON.stringify(user), ...target('users')), { code: 0 })

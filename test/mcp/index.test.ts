@@ -5,7 +5,7 @@ import t, { type Test } from 'tap'
 import { buildApp } from '../../src/app.js'
 import { listen, testApp, testConfig } from '../support/app.js'
 import { callOf, MCP_HEADERS, messageOf, post } from '../support/mcp.js'
-import { A, B, fillTenants } from '../support/tenants.js'
+import { A, a, B, fillTenants } from '../support/tenants.js'
 
 const prepare = async (t: Test, settings: Record<string, string> = {}) => {
   const { app, keyOf, store } = await testApp(t, { fill: fillTenants, settings })
@@ -160,6 +160,14 @@ t.test('the log has the tool, its checked arguments and what was wrong', async (
     statusCode: 200,
     organisation: A,
   })
+  for (const [tool, given, rows] of [
+    ['count_entries', { by: ['status'] }, 2],
+    ['find_entries', { limit: 1 }, 1],
+    ['check_entries', {}, 3],
+    ['get_entry', { id: a.entry(1)._id }, 1],
+    ['export_link', { format: 'csv' }, undefined],
+  ] as const)
+    t.equal((await lineOf(callOf(tool, given)))?.rows, rows, tool)
   const key = '0123456789ab'
   const answered = await lineOf(callOf('find_entries', { form: 'form-a', answered: [key, `${key}=Yes`] }))
   t.match(answered, { query: { answered: `${key},${key}=Yes` } })

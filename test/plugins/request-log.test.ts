@@ -28,9 +28,9 @@ const service = async (t: Test) => {
   const app = await buildApp({ ...testConfig(), logLevel: 'info' }, store, log)
   t.teardown(() => app.close())
   const authorization = `Bearer ${await keyOf(A)}`
-  const get = async (url: string, headers: Record<string, string> = {}) => {
+  const get = async (url: string, headers: Record<string, string> = {}, method: 'GET' | 'HEAD' = 'GET') => {
     lines.length = 0
-    await app.inject({ url, headers: { authorization, ...headers } })
+    await app.inject({ method, url, headers: { authorization, ...headers } })
     t.equal(lines.length, 1, url)
     return lines[0] as Line
   }
@@ -106,10 +106,13 @@ t.test('the log has what a key read: how many records, in which format, and all 
     ['exports/agents.xlsx', { rows: 2, format: 'xlsx' }],
     ['sync/entries', { rows: 4 }],
     ['summaries/entries?by=status', { rows: 2 }],
+    ['checks/agents', { rows: 3 }],
     ['me', { rows: undefined }],
   ] as const) {
     t.match(await get(`/v1/${path}`), { statusCode: 200, ...expected }, path)
   }
+  for (const path of ['entries?perPage=2', 'exports/entries.csv', `entries/${a.entry(1)._id}`])
+    t.match(await get(`/v1/${path}`, {}, 'HEAD'), { method: 'HEAD', rows: undefined }, path)
 })
 
 t.test('what was not checked is not logged: a path, parameters that are refused, those of a page', async (t) => {
