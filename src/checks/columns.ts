@@ -21,8 +21,6 @@ const ROW = 200
 const LEAST_COPIED = 5
 /** How many answers are remembered, and the most bytes of each. */
 const [MOST_KNOWN, KNOWN_LENGTH] = [20_000, 500]
-/** How many bytes of a digest tell answers apart. */
-const DIGEST = 12
 /** The types of closed questions: their answers are chosen. */
 const CHOSEN = ['singleChoice', 'multiChoice']
 /** A number in digits, as an entry has it that was typed. */
@@ -48,8 +46,8 @@ interface Answer {
   readonly text: string
   readonly choice?: string
   readonly number?: number
-  /** Of the question and the texts of the answer. Empty if it gives none. */
-  readonly digest: string
+  /** A digest of the question and the texts of the answer, as two integers. Undefined if it gives none. */
+  readonly digest: readonly [number, number] | undefined
 }
 
 /** The value of a column in a row, which must exist. */
@@ -151,16 +149,16 @@ export class Columns {
       this.created[row] = dateOf(bytes, fieldOf(bytes, 0, 'createdAt')) ?? Number.NaN
       this.durations[row] = numberOf(bytes, fieldOf(bytes, 0, 'duration')) ?? Number.NaN
       this.#place(bytes, row)
-      let said = form.id ?? ''
-      let count = 0
+      let [count, low, high] = [0, 0, 0]
       const answers = fieldOf(bytes, 0, 'answers')
       for (const at of answers?.type === Bson.array ? documentsIn(bytes, answers.at) : []) {
         const written = bytes.toString('latin1', at, documentEnd(bytes, at))
         if (isSliceOver(written)) yield
         const { text, digest, choice, number } = this.#known.get(written) ?? this.#answer(bytes, at, written)
-        if (digest === '') continue
+        if (digest === undefined) continue
         count += 1
-        said += digest
+        low = mixed(low, digest[0])
+        high = mixed(high, digest[1])
         if (choice !== undefined) this.#choose(this.#question(form, text), agent, choice)
         if (number === undefined) continue
         const question = this.#question(form, text)
@@ -169,19 +167,19 @@ export class Columns {
         this.bytes += CELL
       }
       this.answered[row] = count
-      if (count >= LEAST_COPIED) this.twins[row] = this.#twin(said, row)
+      // A double has 53 bits.
+      if (count >= LEAST_COPIED) this.twins[row] = this.#twin(form, (high >>> 0) * 2 ** 21 + (low >>> 11), row)
     }
   }
 
-  /** The first row whose answers say the same. 53 bits of a digest tell them apart. */
-  #twin(said: string, row: number): number {
-    const digest = hash('sha256', said, 'buffer')
-    const own = digest.readUIntLE(0, 6) * 32 + (digest.readUInt8(6) % 32)
-    this.#digests[row] = own
-    for (let i = own % this.#table.length; ; i = (i + 1) % this.#table.length) {
+  /** The first row of a form whose answers have the same digest. */
+  #twin(form: Group, digest: number, row: number): number {
+    this.#digests[row] = digest
+    for (let i = digest % this.#table.length; ; i = (i + 1) % this.#table.length) {
       const first = at(this.#table, i)
+      if (first >= 0 && (at(this.#digests, first) !== digest || this.forms.of(first) !== form)) continue
       if (first < 0) this.#table[i] = row
-      if (first < 0 || at(this.#digests, first) === own) return first < 0 ? row : first
+      return first < 0 ? row : first
     }
   }
 
@@ -201,7 +199,7 @@ export class Columns {
       text,
       ...(isChosen && { choice: words.join('\0') }),
       ...(!isChosen && words.length === 1 && NUMBER.test(word) && { number: Number(word) }),
-      digest: words.length === 0 ? '' : hash('sha256', JSON.stringify([text, words]), 'binary').slice(0, DIGEST),
+      digest: words.length === 0 ? undefined : digestOf(JSON.stringify([text, words])),
     }
     if (written.length > KNOWN_LENGTH) return answer
     if (this.#known.size === MOST_KNOWN) this.#known.clear()
@@ -246,6 +244,17 @@ export class Columns {
     const textIn = (name: string) => stringOf(bytes, fieldOf(bytes, location.at, name)) ?? ''
     this.#group(this.states, JSON.stringify([textIn('country'), textIn('state')]), row)
   }
+}
+
+const digestOf = (text: string): readonly [number, number] => {
+  const digest = hash('sha256', text, 'buffer')
+  return [digest.readInt32LE(0), digest.readInt32LE(4)]
+}
+
+/** Adds 32 bits to a hash, so that it depends on their order. */
+const mixed = (hash: number, more: number): number => {
+  const mix = Math.imul(hash ^ more, 0x9e3779b1)
+  return mix ^ (mix >>> 15)
 }
 
 /** What is read of an entry. */
