@@ -2,7 +2,7 @@
 // themselves: at the end their copies equal the source.
 import { execFile, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { appendFileSync, readFileSync } from 'node:fs'
+import { appendFileSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { isDeepStrictEqual, promisify } from 'node:util'
@@ -144,13 +144,14 @@ const bothCopies = async (t: Test, { app, keyOf }: Pick<TestApp, 'app' | 'keyOf'
   const spoil = async (id: string) => {
     await inSqlite(`INSERT OR REPLACE INTO entries VALUES ('${id}', 5, '{}', 1)`)
     await inSqlite("UPDATE state SET cursor = 'invalid'")
+    const state = JSON.parse(readFileSync(files.node, 'utf8').trim().split('\n').at(-1) as string)
     const lines = [
       { item: { id }, copy: 1 },
-      { cursor: 'invalid', copy: 1 },
+      { ...state, cursor: 'invalid', copy: 1 },
     ]
     appendFileSync(files.node, lines.map((line) => `${JSON.stringify(line)}\n`).join(''))
   }
-  return { inSqlite, python3, node, ids, sync, spoil }
+  return { files, inSqlite, python3, node, ids, sync, spoil }
 }
 
 /** An item of the feed as the list has it. */
@@ -321,9 +322,106 @@ t.test('a copy of a part has what is in the part, whatever moves, and stays a co
   await spoil(String(slips?._id))
   t.same(await sync(), both(stays, comes), 'a copy that begins anew drops what is outside of its part')
 
-  const refused = { code: 1, stderr: `is of organisation org-a ${part.join(' ')}, and this run of org-a` }
+  // The order of what a caller writes is not compared.
+  const wanted = `org-a form=${a.form._id} project=${one},${three}`
+  const refused = { code: 1, stderr: `is of organisation ${wanted}, and this run of org-a` }
   await t.rejects(python3('sync.py', {}, []), refused)
   await t.rejects(python3('check.py', {}, [`project=${two}`]), refused)
   await t.rejects(node({}, [`project=${two}`]), refused)
+  const otherwise = [`form=${a.form._id}`, `project=${one},${three}`]
+  await python3('sync.py', {}, otherwise)
+  await node({}, otherwise)
   t.same(await ids(), both(stays, comes), 'the copies are as they were')
+})
+
+t.test('a check names what it cannot read in the part alone, and counts only what differed', options, async (t) => {
+  const [one, two] = [a.project(1)._id, a.project(2)._id]
+  const unfit = [one, two].map((project) => ({ ...a.entry(1, { project }), _id: `unfit of ${project}`, answers: 5 }))
+  const fill = (store: Store) => store.insert('entries', [a.entry(1), a.entry(2), ...unfit] as never)
+  const { python3 } = await bothCopies(t, await testApp(t, { fill }), `project=${one},project3-a`)
+  for (const name of ['sync.py', 'check.py']) {
+    const { stdout, stderr } = await python3(name)
+    t.match(stderr, `unfit of ${one}`)
+    t.notMatch(stderr, `unfit of ${two}`)
+    if (name === 'check.py') t.match(stdout, '; 0 entries were brought up to date')
+  }
+})
+
+t.test(
+  'a copy of all is not narrowed by a key for a part, and one of a part stays with such keys',
+  options,
+  async (t) => {
+    const [one, two] = [a.project(1)._id, a.project(2)._id]
+    const fill = (store: Store) => store.insert('entries', [a.entry(1, { project: one }), a.entry(2, { project: two })])
+    const { app, keyOf, store } = await testApp(t, { fill })
+    const keys = keysOf(store, (error) => t.fail(String(error)))
+    const part = async () => ({
+      API_KEY: await keys.issue({ organisation: A, name: 'Part', only: { project: [one] } }),
+    })
+    const { inSqlite, files, python3, node, ids, sync } = await bothCopies(t, { app, keyOf })
+    const all = await sync()
+    t.equal(all.python.length, 2)
+
+    const refused = {
+      code: 1,
+      stderr: `is of organisation org-a, and this run of org-a project=${one}: name another file`,
+    }
+    const refuse = async () => {
+      await t.rejects(python3('sync.py', await part()), refused)
+      await t.rejects(python3('check.py', await part()), refused)
+      await t.rejects(node(await part()), refused)
+    }
+    await refuse()
+    // Releases before copied no parts, and did not write whose the copy is.
+    await inSqlite('DROP TABLE owner')
+    writeFileSync(files.node, readFileSync(files.node, 'utf8').replaceAll(',"organisation":"org-a"', ''))
+    await refuse()
+    t.same(await sync(), all, 'the copies are as they were, and go on')
+
+    await inSqlite('DELETE FROM entries')
+    await inSqlite('DELETE FROM owner')
+    rmSync(files.node)
+    for (const [key, argv] of [
+      [await part(), []],
+      [await part(), []],
+      [{}, [`project=${one}`]],
+      [await part(), [`project=${one}`]],
+    ] as const) {
+      await python3('sync.py', key, [...argv])
+      await python3('check.py', key, [...argv])
+      await node(key, [...argv])
+      t.same(await ids(), { python: [a.entry(1)._id], node: [a.entry(1)._id] })
+    }
+  },
+)
+
+t.test('a run that copies nothing says why, and leaves a file that another run can use', options, async (t) => {
+  const fill = (store: Store) => store.insert('entries', [a.entry(1)])
+  const { files, python3, node, sync } = await bothCopies(t, await testApp(t, { fill }))
+  const programs = [
+    (...given: Parameters<typeof node>) => python3('sync.py', ...given),
+    (...given: Parameters<typeof node>) => python3('check.py', ...given),
+    node,
+  ]
+  for (const run of programs) {
+    for (const name of ['API_URL', 'API_KEY']) {
+      await t.rejects(run({ [name]: '' }), { code: 1, stderr: `The environment variable ${name} is missing` })
+    }
+  }
+  const usage = { code: 1, stderr: /API_URL=\S+ API_KEY=\.\.\. (python3|node) \w+\.\w+ copy\.\w+/ }
+  for (const argv of [[], ['--help']]) {
+    for (const name of ['sync.py', 'check.py']) {
+      await t.rejects(promisify(execFile)(String(python), [`examples/${name}`, ...argv]), usage)
+    }
+    const env = { ...process.env, NODE_OPTIONS: '' }
+    await t.rejects(promisify(execFile)(process.execPath, ['dist/examples/sync.js', ...argv], { env }), usage)
+  }
+  for (const file of [...Object.values(files), '--help', '--help.new']) t.notOk(existsSync(file), file)
+
+  const typo = [`projekt=${a.project(1)._id}`]
+  for (const run of programs) await t.rejects(run({}, typo), { code: 1, stderr: 'projekt' })
+  t.equal((await sync()).python.length, 1, 'nothing was stored with a parameter that does not exist')
+  for (const file of Object.values(files)) rmSync(file)
+  const empty = { stderr: 'No entry is in this part: an id may be wrong\n' }
+  for (const run of programs) t.match(await run({}, ['project=typo']), empty)
 })

@@ -80,7 +80,7 @@ def store(db, items, copy):
 def sync(db):
     """Brings the copy up to date, and returns how many items of the feed it has stored."""
     me = get("me")["data"]
-    require_owner(db, " ".join([me["organisation"]["id"], *sys.argv[2:]]))
+    owner = required_owner(db, me)
     stored, more, most = 0, True, me["limits"]["perPage"]
     while more:
         cursor, copy = db.execute("SELECT cursor, copy FROM state").fetchone()
@@ -93,18 +93,24 @@ def sync(db):
             stored += len(page["data"])
             more = page["_metadata"]["hasMore"]
             db.execute("UPDATE state SET cursor = ?", (page["_metadata"]["nextCursor"],))
+            db.execute("INSERT INTO owner SELECT ? WHERE NOT EXISTS (SELECT * FROM owner)", (owner,))
     drop_gone(db, copy, most)
+    if PART and not db.execute("SELECT * FROM entries").fetchone():
+        print("No entry is in this part: an id may be wrong", file=sys.stderr)
     return stored
 
 
-def require_owner(db, wanted):
-    """A copy stays that of one organisation, or of one part of it."""
-    (owner,) = db.execute("SELECT organisation FROM owner").fetchone() or (None,)
-    if owner is None:
-        with db:
-            db.execute("INSERT INTO owner VALUES (?)", (wanted,))
-    elif owner != wanted:
+def required_owner(db, me):
+    """What a run copies: an organisation, or the part of it that the key and the arguments allow. A copy stays that of one."""
+    organisation = me["organisation"]["id"]
+    parts = [*me["key"].get("only", {}).items(), *((name, ids.split(",")) for name, ids in PART.items())]
+    wanted = " ".join([organisation, *sorted({f"{name}={','.join(sorted(ids))}" for name, ids in parts})])
+    # Entries without an owner are from before this program copied parts.
+    stored = "SELECT coalesce((SELECT organisation FROM owner), (SELECT ? FROM entries), ?)"
+    (owner,) = db.execute(stored, (organisation, wanted)).fetchone()
+    if owner != wanted:
         sys.exit(f"The copy is of organisation {owner}, and this run of {wanted}: name another file")
+    return wanted
 
 
 def drop_gone(db, copy, most):
@@ -119,9 +125,20 @@ def drop_gone(db, copy, most):
         db.execute("UPDATE entries SET copy = ?", (copy,))
 
 
+def open_copy(usage):
+    """The file that the first argument names. It is made only if nothing is missing."""
+    if len(sys.argv) < 2 or sys.argv[1].startswith("-"):
+        sys.exit(usage)
+    for name in ("API_URL", "API_KEY"):
+        if not os.environ.get(name):
+            sys.exit(f"The environment variable {name} is missing")
+    db = sqlite3.connect(sys.argv[1])
+    db.executescript(TABLES)
+    return db
+
+
 if __name__ == "__main__":
-    database = sqlite3.connect(sys.argv[1] if len(sys.argv) > 1 else sys.exit(__doc__))
-    database.executescript(TABLES)
+    database = open_copy(__doc__)
     changes = sync(database)
     (entries,) = database.execute("SELECT count(*) FROM entries").fetchone()
     print(f"{changes} changes were fetched; the copy has {entries} entries")

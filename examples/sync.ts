@@ -11,7 +11,9 @@ import { appendFileSync, existsSync, readFileSync, renameSync, writeFileSync } f
 import { setTimeout } from 'node:timers/promises'
 
 type Item = { id: string; project?: string; form?: string; deleted?: true; unreadable?: true; message?: string }
-type Me = { data: { organisation: { id: string }; limits: { perPage: number } } }
+type Me = {
+  data: { organisation: { id: string }; key: { only?: Record<string, string[]> }; limits: { perPage: number } }
+}
 type Page = { data: Item[]; _metadata: { nextCursor?: string; hasMore: boolean } }
 /** The cursor after all lines before it, and of which organisation and which part of it they are. */
 type State = { cursor: string; copy: number; organisation?: string }
@@ -20,6 +22,15 @@ type Line = { item: Item; copy: number } | State
 
 const { API_URL, API_KEY } = process.env
 const [file, ...argv] = process.argv.slice(2) as [string, ...string[]]
+const missing = ['API_URL', 'API_KEY'].find((name) => !process.env[name])
+const stop = (sentence: string): never => {
+  console.error(sentence)
+  process.exit(1)
+}
+if (file === undefined || file.startsWith('-')) {
+  stop('API_URL=http://127.0.0.1:3000 API_KEY=... node sync.ts copy.ndjson [project=ID,ID] [form=ID]')
+}
+if (missing) stop(`The environment variable ${missing} is missing`)
 const part: Record<string, string> = Object.fromEntries(argv.map((argument) => argument.split(/=(.*)/)))
 const entries = new Map<string, { item: Item; copy: number }>()
 let state: State = { cursor: '*', copy: 1 }
@@ -64,10 +75,16 @@ renameSync(`${file}.new`, file)
 
 const me = await get<Me>('me')
 const perPage = String(me?.data.limits.perPage)
-const organisation = [me?.data.organisation.id, ...argv].join(' ')
-if (state.organisation !== undefined && state.organisation !== organisation) {
-  console.error(`The copy is of organisation ${state.organisation}, and this run of ${organisation}: name another file`)
-  process.exit(1)
+// What the run copies: an organisation, or the part of it that the key and the arguments allow. A copy stays that of one.
+const conditions = [
+  ...Object.entries(me?.data.key.only ?? {}),
+  ...Object.entries(part).map(([name, ids]): [string, string[]] => [name, ids.split(',')]),
+].map(([name, ids]) => `${name}=${ids.toSorted().join()}`)
+const organisation = [me?.data.organisation.id, ...[...new Set(conditions)].sort()].join(' ')
+// Entries without an owner are from before this program copied parts.
+const owner = state.organisation ?? (entries.size > 0 ? me?.data.organisation.id : organisation)
+if (owner !== organisation) {
+  stop(`The copy is of organisation ${owner}, and this run of ${organisation}: name another file`)
 }
 for (let hasMore = true; hasMore; ) {
   const page = await get<Page>(`sync/entries?${new URLSearchParams({ cursor: state.cursor, perPage, ...part })}`)
@@ -103,3 +120,5 @@ const again = old.map(({ item }) => ({
   copy,
 }))
 if (again.length > 0) appendFileSync(file, linesOf([...again, state]))
+for (const line of again) apply(line)
+if (argv.length > 0 && entries.size === 0) console.error('No entry is in this part: an id may be wrong')
