@@ -73,15 +73,15 @@ export class Reader {
     const next = this.pages(selection, limit)
     const { ticket } = this
     const { held } = ticket
-    let rows: readonly BsonDocument[] | undefined
+    let rows: readonly BsonDocument[] = []
     const page = async () => {
-      const [isOver, following] = await allEnded([rows !== undefined && use(rows), next()])
+      const [isOver, following] = await allEnded([rows.length > 0 && use(rows), next()])
       rows = following
       return isOver || rows.length === 0
     }
     return ticket.aside(async () => {
       for (let isOver = await this.inTurn(page); !isOver; isOver = await this.inTurn(page, WAIT_BETWEEN_MS))
-        ticket.hold(held + kept() + sizeOf(rows ?? []))
+        ticket.hold(held + kept() + sizeOf(rows))
     })
   }
 

@@ -94,6 +94,16 @@ t.test('The later of two entries with the same answers is a copy, and names the 
   t.match(await other.flags(), { 3: [{ value: 'usual-040', n: 3 }], 41: [{ value: 'usual-040' }] })
 })
 
+t.test('Entries of two forms with the same answers are no copies', async (t) => {
+  const { answers } = usual(3)
+  const { read } = await checked(t, [{ answers, form: 'other' }, { answers }])
+  const { data } = await read<CheckedEntry>('entries?checks=copy&idFrom=usual&idTo=usuam')
+  t.same(
+    data.map(({ id }) => id),
+    ['usual-041'],
+  )
+})
+
 t.test('A number and its text are the same answer, and what gives no text is none', async (t) => {
   const { answers } = usual(3)
   const asNumber = [...answers.slice(0, 5), { ...answers[5], answer: 4 }] as never
