@@ -175,12 +175,14 @@ export class Columns {
   /** The first row of a form whose answers have the same digest. */
   #twin(form: Group, digest: number, row: number): number {
     this.#digests[row] = digest
-    for (let i = digest % this.#table.length; ; i = (i + 1) % this.#table.length) {
-      const first = at(this.#table, i)
-      if (first >= 0 && (at(this.#digests, first) !== digest || this.forms.of(first) !== form)) continue
-      if (first < 0) this.#table[i] = row
-      return first < 0 ? row : first
-    }
+    const isOther = (first: number) =>
+      first >= 0 && (at(this.#digests, first) !== digest || this.forms.of(first) !== form)
+    let place = digest % this.#table.length
+    while (isOther(at(this.#table, place))) place = (place + 1) % this.#table.length
+    const first = at(this.#table, place)
+    if (first >= 0) return first
+    this.#table[place] = row
+    return row
   }
 
   #group(groups: Groups, id: string | null, row: number): Group {
