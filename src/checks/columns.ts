@@ -1,6 +1,6 @@
 // What the checks need of each entry, in columns: a number takes eight bytes, whatever an entry holds. The row of an entry is
 // its place in all columns.
-import { hash } from 'node:crypto'
+import { hash, randomInt } from 'node:crypto'
 import { Bson, type BsonDocument, documentEnd, documentsIn } from '../bson/reader.js'
 import { dateOf, fieldOf, numberOf, stringOf } from '../bson/values.js'
 import { runInSlices, slices } from '../limits/work.js'
@@ -58,7 +58,10 @@ export class Group {
   size = 0
   /** Its rows in ascending order, once all are added. */
   rows = new Int32Array()
-  constructor(readonly id: string | null) {}
+  constructor(
+    readonly id: string | null,
+    readonly number: number,
+  ) {}
 }
 
 /** Groups by their ids. */
@@ -73,11 +76,14 @@ export class Groups {
   }
 
   add(id: string | null, row: number): Group {
-    const number = this.#numbers.get(id) ?? this.all.push(new Group(id)) - 1
-    const group = at(this.all, number)
-    if (group.size === 0) this.#numbers.set(id, number)
+    const { length } = this.all
+    const group = this.all[this.#numbers.get(id) ?? length] ?? new Group(id, length)
+    if (group.number === length) {
+      this.#numbers.set(id, length)
+      this.all.push(group)
+    }
     group.size += 1
-    this.#ofRows[row] = number
+    this.#ofRows[row] = group.number
     return group
   }
 
@@ -120,9 +126,11 @@ export class Columns {
   /** How many answers an entry has, and the first row that has the same ones, if they are enough. */
   readonly answered: Uint32Array
   readonly twins: Int32Array
-  /** Of the answers of each row, and the rows at places that follow from their digests: a table with open addressing. */
+  /** Of each row, and the rows at places that follow from their digests: a table with open addressing. */
   readonly #digests: Float64Array
   readonly #table: Int32Array
+  /** Nobody can make entries whose places in the table are the same. */
+  readonly #seed = randomInt(2 ** 32)
   /** Answers by their bytes. */
   readonly #known = new Map<string, Answer>()
   /** About how much memory the texts and numbers of answers take. */
@@ -149,7 +157,7 @@ export class Columns {
       this.created[row] = dateOf(bytes, fieldOf(bytes, 0, 'createdAt')) ?? Number.NaN
       this.durations[row] = numberOf(bytes, fieldOf(bytes, 0, 'duration')) ?? Number.NaN
       this.#place(bytes, row)
-      let [count, low, high] = [0, 0, 0]
+      let [count, low, high] = [0, mixed(this.#seed, form.number), form.number]
       const answers = fieldOf(bytes, 0, 'answers')
       for (const at of answers?.type === Bson.array ? documentsIn(bytes, answers.at) : []) {
         const written = bytes.toString('latin1', at, documentEnd(bytes, at))
@@ -168,15 +176,14 @@ export class Columns {
       }
       this.answered[row] = count
       // A double has 53 bits.
-      if (count >= LEAST_COPIED) this.twins[row] = this.#twin(form, (high >>> 0) * 2 ** 21 + (low >>> 11), row)
+      if (count >= LEAST_COPIED) this.twins[row] = this.#twin((high >>> 0) * 2 ** 21 + (low >>> 11), row)
     }
   }
 
-  /** The first row of a form whose answers have the same digest. */
-  #twin(form: Group, digest: number, row: number): number {
+  /** The first row with the same digest, which is of its form and its answers. */
+  #twin(digest: number, row: number): number {
     this.#digests[row] = digest
-    const isOther = (first: number) =>
-      first >= 0 && (at(this.#digests, first) !== digest || this.forms.of(first) !== form)
+    const isOther = (first: number) => first >= 0 && at(this.#digests, first) !== digest
     let place = digest % this.#table.length
     while (isOther(at(this.#table, place))) place = (place + 1) % this.#table.length
     const first = at(this.#table, place)

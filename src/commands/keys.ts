@@ -37,7 +37,7 @@ export const keysCommand: MakeCommand = ({ result, tell, audit, open }) =>
         .option('--without <WHAT>', 'what the key does not see: personal, places, or both with a comma', hiddenOf)
         .option(
           '--only <KIND=IDS...>',
-          'the projects or forms that it sees, up to 50 of each: project=ID,ID or form=ID,ID; with both, records of one of each',
+          'the projects or forms that it sees, up to 50 of each: project=ID,ID or form=ID,ID; a record must be of one of each',
           onlyOf,
         )
         .option('--from <CIDRS>', 'the addresses or ranges from which it works, up to 50, with commas', fromOf)

@@ -52,7 +52,10 @@ export const changesIn = (
     : projection.query(scope, conditions, first(stamp, limit), { [stamp]: 1 })
 }
 
-/** The first tombstones of a range, and the first records that have left a narrower scope, as tombstones. Each are in order. */
+/**
+ * The first tombstones of a range. Besides, the first records that have left a narrower scope, as tombstones. Each of the two is in
+ * order.
+ */
 export const deletionsIn = ({ scope, collection }: Feed, stamp: Stamp, range: FeedRange, limit: number): Query => {
   const deletion: Stage[] = [
     { $set: { deleted: { $literal: true } } },
