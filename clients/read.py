@@ -7,6 +7,7 @@ import os
 
 from field_data import AuthenticatedClient
 from field_data.api.agents import get_agent, list_agents
+from field_data.api.checks import check_agents, check_entries
 from field_data.api.dispatches import get_dispatch, list_dispatches
 from field_data.api.entries import get_entry, list_entries, summarize_entries
 from field_data.api.forms import get_form, get_form_questions, list_forms
@@ -28,7 +29,16 @@ from field_data.api.sync import (
     sync_users,
 )
 from field_data.api.users import get_user, list_users
-from field_data.models import DeletedRecord, EntryDispatch, EntryExpansion, FormField, Problem, SortDirection
+from field_data.models import (
+    CheckName,
+    DeletedRecord,
+    EntryCheck,
+    EntryDispatch,
+    EntryExpansion,
+    FormField,
+    Problem,
+    SortDirection,
+)
 
 api = AuthenticatedClient(
     base_url=os.environ["API_URL"], token=os.environ["API_KEY"], raise_on_unexpected_status=True
@@ -82,6 +92,14 @@ assert counts.field_metadata.total == question.choices[0].count, "the entries wi
 # The client takes a table for bytes that are none, so it is read as text.
 table = api.get_httpx_client().get("/v1/summaries/entries.csv", params=counted).text
 assert table.startswith('"status","count"'), "counts are a table"
+
+checks = [CheckName.SHORT, CheckName.PLACE]
+flag = read(check_entries, checks=checks).data[0].flags[0]
+assert (flag.check, type(flag.value)) == (EntryCheck.SHORT, int), "a flagged entry is read"
+assert read(check_agents, checks=checks).data[0].flagged.low > 0, "an agent has its share"
+for name in ("entries", "agents"):
+    table = api.get_httpx_client().get(f"/v1/checks/{name}.csv", params={"checks": "short,place"}).text
+    assert ',"place' in table, "checks are a table"
 
 # A whole list, page after page.
 entries = []

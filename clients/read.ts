@@ -52,6 +52,13 @@ const counts = await read(api.GET('/v1/summaries/entries', counted))
 check(counts._metadata.total === question?.answered, 'the entries with an answer are counted')
 const table = await read(api.GET('/v1/summaries/entries.csv', { ...counted, parseAs: 'text' }))
 check(`${table}`.startsWith('"status","count"'), 'counts are a table')
+const checks: components['schemas']['CheckName'][] = ['short', 'place']
+const checked = { params: { query: { checks } } }
+const [flagged] = (await read(api.GET('/v1/checks/entries', checked))).data
+check(typeof flagged?.flags[0]?.value === 'number', 'a flagged entry is read')
+check((await read(api.GET('/v1/checks/agents', checked))).data[0]?.flagged.low !== null, 'an agent has its share')
+for (const path of ['/v1/checks/entries.csv', '/v1/checks/agents.csv'] as const)
+  check(`${await read(api.GET(path, { ...checked, parseAs: 'text' }))}`.includes(',"place'), 'checks are a table')
 const agents = await read(api.GET('/v1/agents', { params: { query } }))
 await read(api.GET('/v1/agents/{id}', byId(agents)))
 const users = await read(api.GET('/v1/users', { params: { query } }))

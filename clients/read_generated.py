@@ -8,10 +8,13 @@ import os
 from openapi_client import (
     AgentsApi,
     ApiClient,
+    CheckName,
+    ChecksApi,
     Configuration,
     DeletedRecord,
     DispatchesApi,
     EntriesApi,
+    EntryCheck,
     EntryDispatch,
     EntryExpansion,
     FormsApi,
@@ -62,6 +65,14 @@ choice = question.choices[0]
 counted = {"by": ["status"], "form": form, "answered": [question.key, f"{question.key}={choice.answer}"]}
 assert entries_api.summarize_entries(**counted).metadata.total == choice.count, "entries with an answer are counted"
 assert entries_api.summarize_entries_as_csv(**counted).startswith(b'"status","count"'), "counts are a table"
+
+checks_api = ChecksApi(api)
+checks = [CheckName.SHORT, CheckName.PLACE]
+flag = checks_api.check_entries(checks=checks).data[0].flags[0]
+assert (flag.check, type(flag.value.actual_instance)) == (EntryCheck.SHORT, int), "a flagged entry is read"
+assert checks_api.check_agents(checks=checks).data[0].flagged.low > 0, "an agent has its share"
+for table in (checks_api.check_entries_as_csv(checks=checks), checks_api.check_agents_as_csv(checks=checks)):
+    assert b',"place' in table, "checks are a table"
 
 # A whole list, page after page.
 entries = []

@@ -61,6 +61,17 @@ func main() {
 	check(counts.JSON200.UnderscoreMetadata.Total == question.Choices[0].Count, "the entries with an answer are not counted")
 	table := read(api.SummarizeEntriesAsCsvWithResponse(ctx, &client.SummarizeEntriesAsCsvParams{By: &by, Form: &form}))
 	check(bytes.HasPrefix(table.Body, []byte("\"status\",\"count\"")), "counts are no table")
+	checks := []client.CheckName{client.CheckNameShort, client.CheckNamePlace}
+	flagged := read(api.CheckEntriesWithResponse(ctx, &client.CheckEntriesParams{Checks: &checks})).JSON200.Data[0].Flags[0]
+	value, err := flagged.Value.AsFlagValue0()
+	check(err == nil && flagged.Check == client.EntryCheckShort && value > 0, "a flagged entry is not read")
+	share := read(api.CheckAgentsWithResponse(ctx, &client.CheckAgentsParams{Checks: &checks})).JSON200.Data[0].Flagged
+	check(*share.Low > 0, "an agent has no share")
+	entriesTable := read(api.CheckEntriesAsCsvWithResponse(ctx, &client.CheckEntriesAsCsvParams{Checks: &checks}))
+	agentsTable := read(api.CheckAgentsAsCsvWithResponse(ctx, &client.CheckAgentsAsCsvParams{Checks: &checks}))
+	for _, body := range [][]byte{entriesTable.Body, agentsTable.Body} {
+		check(bytes.Contains(body, []byte(",\"place")), "checks are no table")
+	}
 	agents := read(api.ListAgentsWithResponse(ctx, nil))
 	read(api.GetAgentWithResponse(ctx, agents.JSON200.Data[0].Id, nil))
 	users := read(api.ListUsersWithResponse(ctx, nil))

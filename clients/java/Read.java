@@ -54,6 +54,15 @@ public class Read {
     var embedded = entriesApi.listEntries().expand(expand).execute().getData().get(0).getDispatch();
     check(embedded.getActualInstance() instanceof EntryDispatch, "a record that is embedded has its type");
 
+    var checksApi = new ChecksApi(api);
+    var checks = Set.of(CheckName.SHORT, CheckName.PLACE);
+    var flag = checksApi.checkEntries().checks(checks).execute().getData().get(0).getFlags().get(0);
+    check(flag.getValue().getActualInstance() instanceof BigDecimal, "a flagged entry is read");
+    var flagged = checksApi.checkAgents().checks(checks).execute().getData().get(0).getFlagged();
+    check(flagged.getLow().signum() > 0, "an agent has its share");
+    var tables = List.of(checksApi.checkEntriesAsCsv().checks(checks).execute(), checksApi.checkAgentsAsCsv().checks(checks).execute());
+    for (var file : tables) check(Files.readString(file.toPath()).contains(",\"place"), "checks are a table");
+
     // A whole list, page after page.
     var entries = new ArrayList<EntryListItem>();
     for (var cursor = "*"; cursor != null; ) {
