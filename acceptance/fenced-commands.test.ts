@@ -50,7 +50,7 @@ const ELSEWHERE: Record<string, string> = {
     ]),
   ),
   'docs/operating.md: docker compose up --build --detach': 'it needs Docker',
-  'docs/operating.md: SELECT make_timestamp(time * 1000) AS ended, ip, userAgent, operation, id, format, query, rows, bytes, statusCode,':
+  'docs/operating.md: SELECT make_timestamp(time * 1000) AS ended, ip, userAgent, method, operation, id, format, query, rows, bytes,':
     'acceptance/partner-tools.test.ts runs it',
   'docs/operating.md: npm install ./field-data-api-1.0.0.tgz': '.ci/packed installs it',
   'docs/operating.md: npm install --no-save @opentelemetry/api @opentelemetry/auto-instrumentations-node':
