@@ -669,7 +669,7 @@ t.test(
     const sql = blocksOf('docs/operating.md').find(({ language }) => language === 'sql')?.text as string
     const asked = sql.replace('bRqfAWGcrTFs', keyId).replace('2025-03-01', day).replace('2025-04-01', next)
     const python = join(resolve(String(folder)), 'files/bin/python')
-    const script = `import duckdb\nfor row in duckdb.sql('''${asked.replace(/;\s*$/, '')}''').fetchall(): print(*row[3:6], row[7], sep='|')`
+    const script = `import duckdb\nfor row in duckdb.sql('''${asked.replace(/;\s*$/, '')}''').fetchall(): print(*row[4:7], row[8], sep='|')`
     const program = await reader.run(`${python} - <<'END'\n${script}\nEND`)
     t.equal(await program.code, 0, 'it ends well', { output: program.output().slice(-2000) })
     t.same(program.output().trim().split('\n'), [
