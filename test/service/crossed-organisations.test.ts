@@ -268,7 +268,7 @@ t.test('nothing of another organisation is in any byte of a response or of the l
   const seconds = Math.round((performance.now() - began) / 1000)
   t.comment(JSON.stringify({ organisations: ORGANISATIONS, seed: SEED, seconds, ...counts, statuses }))
 
-  t.same([...asking.unknown], [], 'parameters without a value in drawValue of this test')
+  t.same([...asking.unknown], [], 'parameters without a value in drawValue of test/support/asking.ts')
   const drawable = asking.operations.flatMap(([path, parameters]) => [
     path,
     ...parameters.map(({ name }) => `${path} ${name}`),
