@@ -143,9 +143,6 @@ const rotatable = async (store: Store, keyId: string, stored: StoredKey | undefi
   ])
 }
 
-/** How much of a wrong value an error shows. */
-const SHOWN = 100
-
 const units = { m: 60_000, h: 3_600_000, d: 86_400_000 }
 
 /** Reads a duration, in milliseconds. */
@@ -166,6 +163,9 @@ const hiddenOf = (text: string): Hidden[] => {
 
 const { only: onlySchema, from: fromSchema } = collections.apiKeys.schema.properties
 
+/** How much of a wrong value an error shows. */
+const SHOWN = 100
+
 /** Adds the values of a list to those of the options before. */
 const added = (before: readonly string[] = [], list: string, { items, maxItems }: TArray, what: string): string[] => {
   const all = [...new Set([...before, ...list.split(',')])]
@@ -173,7 +173,7 @@ const added = (before: readonly string[] = [], list: string, { items, maxItems }
   if (wrong !== undefined)
     throw new InvalidArgumentError(`${JSON.stringify(wrong.slice(0, SHOWN))} is no ${what}; commas separate them`)
   if (all.length <= Number(maxItems)) return all
-  throw new InvalidArgumentError(`there are ${all.length} with those before it, and may be ${maxItems}`)
+  throw new InvalidArgumentError(`it may have ${maxItems} with those before it, and there are ${all.length}`)
 }
 
 /** Reads --only. */

@@ -181,7 +181,8 @@ export class Feeds {
       }
     }
     const changes = await read(changesIn(feed, stamp, looked, limit))
-    // Deletions are hard to find among all records, so they are looked for only as far as the page goes.
+    // Deletions are hard to find among all records, so they are looked for only as far as the page goes. What is changed between
+    // the two reads has a stamp that comes later.
     const last = changes[limit - 1]?.stamp
     if (last != null && !(looked.stamp instanceof Date)) looked = { stamp: { ...looked.stamp, $lte: new Date(last) } }
     const found = inOrder([...changes, ...(await read(deletionsIn(feed, stamp, looked, limit)))])

@@ -372,8 +372,11 @@ t.test('a wrong call says what is wrong', async (t) => {
       (what) => `${issue} x --from 10.1.1.1 --from ${what}`,
       'is no address or range, such as 203.0.113.7 or 2001:db8::/32 (IPv4 in its own form, no /0); commas separate them',
     ),
-    [`${issue} x --from 10.1.1.1 --from ${many}`, 'is invalid: there are 52 with those before it, and may be 50'],
-    [`${issue} x --only form=f --only form=${many}`, 'is invalid: there are 52 with those before it, and may be 50'],
+    [`${issue} x --from 10.1.1.1 --from ${many}`, 'is invalid: it may have 50 with those before it, and there are 52'],
+    [
+      `${issue} x --only form=f --only form=${many}`,
+      'is invalid: it may have 50 with those before it, and there are 52',
+    ],
     ...each(
       hidden,
       (what) => `${issue} x --without ${what}`,

@@ -489,6 +489,34 @@ t.test('pages of a part may be short or empty before the last, and no cursor tel
   }
 })
 
+t.test('a record that enters or leaves a part while a page of it is read comes later', async (t) => {
+  const { store, clock, feeds: quiet } = prepare(t, ofPart)
+  clock.now = 5000
+  let moves = 0
+  const aggregate: Store['aggregate'] = async (...query) => {
+    const rows = await store.aggregate(...query)
+    clock.now += 10
+    await store.upsert('entries', [inProject(moves % 2 ? 'mine' : 'other', `e${moves % 5}`, clock.now)])
+    moves += 1
+    return rows
+  }
+  const feeds = feedsOf(aggregate, clock.read, ofPart)
+  const copy = new Set<string>()
+  const apply = (page: FeedPage): void => {
+    for (const id of shown(page)) id.startsWith('-') ? copy.delete(id.slice(1)) : copy.add(id)
+  }
+  let cursor: Cursor | undefined
+  for (let i = 0; i < 30; i++) {
+    const page = await feeds.page(part, cursor, 3)
+    apply(page)
+    cursor = page.next
+  }
+  for (const page of await pagesOf(quiet, 3, cursor)) apply(page)
+  const stored = await store.dangerouslyFindAll('entries', { project: 'mine' })
+  t.ok(stored.length > 0 && stored.length < 5)
+  t.same([...copy].sort(), stored.map(({ _id }) => _id).sort())
+})
+
 t.test('a part goes on among many rows of one stamp, whatever ids others have there', async (t) => {
   const { store, feeds } = prepare(t, ofPart)
   const numbers = Array.from({ length: 30 }, (_, n) => n)
