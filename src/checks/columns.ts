@@ -275,7 +275,7 @@ const FIELDS = ['form', 'agent', 'createdAt', 'duration', 'answers', 'location']
  */
 export const columnsOf = async (reader: Reader, conditions: Selection['conditions']): Promise<Columns> => {
   const selection = { ...reader.select(entries, { fields: FIELDS }), conditions }
-  const size = await reader.count(selection)
+  const size = await reader.countNow(selection)
   if (size > MAX_ENTRIES) throw tooMuch(`more than ${MAX_ENTRIES} cannot be checked at once`)
   const columns = new Columns(size)
   const use = async (rows: readonly BsonDocument[]) => {
