@@ -1,7 +1,7 @@
 // Statistics that a few wrong values do not move. Each works on its array in place.
 
 /**
- * What lies at a part of the values, from 0 to 1, as spreadsheets, numpy and R have it by default. There must be a value. It
+ * What lies at a part of the values, from 0 to 1, as spreadsheets, numpy and R have it by default. NaN without values. It
  * sorts them, because whoever chooses their order can make a selection slow.
  */
 export const quantile = (values: Float64Array, part: number): number => {
