@@ -272,10 +272,15 @@ const mixed = (hash: number, more: number): number => {
 const FIELDS = ['form', 'agent', 'createdAt', 'duration', 'answers', 'location']
 
 /**
- * Reads the entries that meet the conditions. A caller that does not see places has none.
+ * Reads the entries that meet the conditions, and uses their columns. The memory for both is reserved. A caller that does not see
+ * places has none.
  * @throws the problem `invalid_parameter` if they are too many or too large
  */
-export const columnsOf = async (reader: Reader, conditions: Selection['conditions']): Promise<Columns> => {
+export const withColumns = async <T>(
+  reader: Reader,
+  conditions: Selection['conditions'],
+  use: (columns: Columns) => Promise<T>,
+): Promise<T> => {
   const selection = {
     ...reader.select(entries, { fields: FIELDS }),
     // An id that is no text can be neither shown nor asked for.
@@ -284,14 +289,17 @@ export const columnsOf = async (reader: Reader, conditions: Selection['condition
   }
   const size = await reader.countNow(selection)
   if (size > MAX_ENTRIES) throw tooMuch(`more than ${MAX_ENTRIES} cannot be checked at once`)
-  const columns = new Columns(size)
-  const use = async (rows: readonly BsonDocument[]) => {
-    await runInSlices(columns.add(rows))
-    if (columns.bytes > MAX_BYTES) throw tooMuch(`their answers take more than ${MAX_BYTES} bytes`)
-    return false
-  }
-  // An entry that was added after they were counted has no place in the columns.
-  await reader.each(selection, use, { limit: size, kept: () => ROW * size + columns.bytes })
-  for (const groups of [columns.forms, columns.agents, columns.states]) groups.end()
-  return columns
+  const needs = ROW * size + MAX_BYTES
+  return reader.ticket.reserving(needs, async () => {
+    const columns = new Columns(size)
+    const add = async (rows: readonly BsonDocument[]) => {
+      await runInSlices(columns.add(rows))
+      if (columns.bytes > MAX_BYTES) throw tooMuch(`their answers take more than ${MAX_BYTES} bytes`)
+      return false
+    }
+    // An entry that was added after they were counted has no place in the columns.
+    await reader.each(selection, add, { limit: size, needs })
+    for (const groups of [columns.forms, columns.agents, columns.states]) groups.end()
+    return use(columns)
+  })
 }
