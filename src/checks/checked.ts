@@ -15,7 +15,7 @@ import { daysIn } from '../reading/local-time.js'
 import { withQuestions } from '../reading/question-keys.js'
 import { type Reader, WAIT_BETWEEN_MS } from '../reading/reader.js'
 import { hashOf } from '../serializer/etag.js'
-import { bitOf, type Findings, findIn } from './checks.js'
+import { bitOf, type Findings, type Flags, findIn } from './checks.js'
 import { at, type Columns, type Group, withColumns } from './columns.js'
 import { quantile, shareOf } from './statistics.js'
 
@@ -84,7 +84,7 @@ function* flaggedIn({ flags, found, columns }: Findings, only?: string): Generat
       form: forms.of(row).id,
       agent: agents.of(row).id,
       createdAt: Number.isNaN(time) ? null : new Date(time).toISOString(),
-      ...(flags.get(row) as Pick<CheckedEntry, 'flags' | 'flagCount'>),
+      ...(flags.get(row) as Flags),
     }
   })
   return yield* fitting(shown, all.length)
