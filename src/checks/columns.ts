@@ -6,10 +6,10 @@ import { dateOf, fieldOf, numberOf, stringOf } from '../bson/values.js'
 import { runInSlices, slices } from '../limits/work.js'
 import { entries } from '../pipelines/entries.js'
 import { invalidParameter } from '../problems/problems.js'
+import { YEAR_1, YEAR_9999 } from '../reading/expressions.js'
 import { typeOf, wordsOf } from '../reading/question-keys.js'
 import type { Reader } from '../reading/reader.js'
 import type { Selection } from '../reading/selection.js'
-import { isInstant } from '../serializer/scalars.js'
 
 /** The most entries that are checked, and how much memory their columns may take besides what each entry takes, in bytes. */
 const MAX_ENTRIES = 500_000
@@ -153,7 +153,7 @@ export class Columns {
       const agent = this.#group(this.agents, textIn('agent'), row)
       this.ids.push(String(textIn('_id')))
       const created = dateOf(bytes, fieldOf(bytes, 0, 'createdAt')) ?? Number.NaN
-      if (isInstant(created)) this.created[row] = created
+      if (created >= Number(YEAR_1) && created <= Number(YEAR_9999)) this.created[row] = created
       this.durations[row] = numberOf(bytes, fieldOf(bytes, 0, 'duration')) ?? Number.NaN
       this.#place(bytes, row)
       let [count, low, high] = [0, mixed(this.#seed, form.number), form.number]
