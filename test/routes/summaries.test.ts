@@ -190,7 +190,7 @@ const PLACES = [
 ]
 const TIMES = ['day', 'week', 'month', 'year', 'weekday', 'hour'].map((period) => `createdAt:${period}`)
 
-/** More of them take longer: `.ci/run` draws 500. */
+/** More of them take longer: `.ci/nightly` draws 500. */
 const RUNS = Number(process.env.MODEL_RUNS ?? runs(10, 40))
 
 t.test('random summaries, questions and filters are what a plain program counts', async (t) => {
