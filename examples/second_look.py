@@ -75,17 +75,21 @@ def check(entries, answers, minimum):
         return any(each[0] == "place" for each in flags.get(row, []))
 
     for _, form in entries.groupby("form"):
-        timed = form.duration[form.duration > 0]
-        if len(timed) == 0:
-            continue
-        centre, deviation = middle(np.log(timed.to_numpy()))
-        ratios[timed.index] = timed / np.exp(centre)
-        if len(timed) >= minimum and deviation > 0:
-            bounds = np.exp(centre - 3 * deviation), np.exp(centre + 3.5 * deviation)
-            for name, out in ("short", form.duration[form.duration < bounds[0]]), ("long", timed[timed > bounds[1]]):
-                looked[name][form.index[form.duration.notna()]] = True
-                for row, value in out.items():
-                    flag(name, row, value, bounds, len(timed))
+        given = form.duration[form.duration.notna()]
+        timed = given[given > 0]
+        looked["short"][given.index] = True
+        bounds, n = (None, None), len(given)
+        if len(timed) > 0:
+            centre, deviation = middle(np.log(timed.to_numpy()))
+            ratios[timed.index] = timed / np.exp(centre)
+            if len(timed) >= minimum and deviation > 0:
+                bounds, n = (np.exp(centre - 3 * deviation), np.exp(centre + 3.5 * deviation)), len(timed)
+                looked["long"][given.index] = True
+        for row, value in given.items():
+            if value <= 0 or value < (bounds[0] or 0):
+                flag("short", row, value, bounds, n)
+            elif bounds[1] is not None and value > bounds[1]:
+                flag("long", row, value, bounds, n)
     looked["copy"] = (entries.answered >= 5).to_numpy()
     for _, alike in entries[looked["copy"]].sort_values(["createdAt", "id"]).groupby(["form", "all"]):
         for row in alike.index[1:]:
@@ -121,12 +125,16 @@ def check(entries, answers, minimum):
             flag("place", row, None, n=len(state), reason="zero")
         placed = state[~is_zero]
         sound = placed[(placed.x.abs() <= 180) & (placed.y.abs() <= 90)]
-        if len(sound) < minimum:
+        most = 0
+        if len(sound) >= minimum:
+            x, y = quantile(sound.x, 0.5), quantile(sound.y, 0.5)
+            near = min(0.99, max(0.95, 1 - 5 / len(sound)))
+            most = quantile(kilometres(x, y, sound.x, sound.y), near) * np.sqrt(np.log(1000) / -np.log(1 - near))
+        if most == 0:  # what is nowhere on earth is far without bounds too
+            for row in placed.index.difference(sound.index):
+                flag("place", row, None, n=len(state), reason="far")
             continue
-        x, y = quantile(sound.x, 0.5), quantile(sound.y, 0.5)
-        near = min(0.99, max(0.95, 1 - 5 / len(sound)))
-        most = quantile(kilometres(x, y, sound.x, sound.y), near) * np.sqrt(np.log(1000) / -np.log(1 - near))
-        for row, a, b in placed[["x", "y"]].itertuples() if most > 0 else []:
+        for row, a, b in placed[["x", "y"]].itertuples():
             there, exchanged = [kilometres(x, y, *at) if abs(at[0]) <= 180 and abs(at[1]) <= 90 else np.inf for at in ((a, b), (b, a))]
             if there > most:
                 reason = "exchanged" if exchanged <= most else "far"

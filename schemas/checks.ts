@@ -12,12 +12,13 @@ const orNull = (schema: TSchema, description: string, example: unknown): TSchema
 
 /** What is checked of each entry, and when it is flagged. */
 const OF_ENTRIES = {
-  short: 'It took much less time than the others of its form.',
+  short: 'It took much less time than the others of its form, or 0 or less.',
   long: 'It took much more time than the others of its form.',
   copy: 'All its answers are those of an earlier entry of its form.',
   incomplete: 'It answers less than half of what the median entry of its form answers.',
   number: 'A number is far outside the quartiles of its question.',
-  place: 'Its place is missing, 0,0, exchanged, far from the others of its state, or one point that an agent repeats.',
+  place:
+    'Its place is missing, 0,0, exchanged, far from the others of its state, nowhere on earth, or one point that an agent repeats.',
 } as const
 export type EntryCheck = keyof typeof OF_ENTRIES
 export const entryChecks = Object.keys(OF_ENTRIES) as EntryCheck[]
@@ -57,7 +58,7 @@ const Flag = Type.Object(
     ),
     value: Type.Union([Type.Number(), Type.String(), Type.Null()], {
       description:
-        'What is flagged: the duration, how many answers there are, the number, for `copy` the id of the earlier entry, and for `place` kilometres, or how many entries the agent has at the point. Null where nothing is there.',
+        'What is flagged: the duration, how many answers there are, the number, for `copy` the id of the earlier entry, and for `place` kilometres, or how many entries the agent has at the point. Null where nothing is there, and for a place that is nowhere on earth.',
       examples: [42],
     }),
     expected,
@@ -82,7 +83,8 @@ export const CheckedEntry = Type.Object(
       'When the entry was created. ISO 8601 in UTC with milliseconds.',
       '2025-03-14T09:26:53.589Z',
     ),
-    flags: Type.Array(Flag, { description: 'Why it needs a second look.' }),
+    flags: Type.Array(Flag, { description: 'Why it needs a second look: the first 100 flags.' }),
+    flagCount: Type.Integer({ description: 'How many flags it has.', examples: [1] }),
   },
   { title: 'CheckedEntry', description: 'An entry that needs a second look.' },
 )
@@ -148,7 +150,8 @@ const metadata = Type.Object(
     ...select(PageMetadata, ['total', 'perPage', 'pageCount', 'hasMore', 'unmatched', 'pageLinks']).properties,
     entries: Type.Integer({ description: 'How many entries were checked, of all agents.', examples: [1500] }),
     shown: Type.Integer({
-      description: 'How many rows the pages have together: the first ones, where not all can be kept.',
+      description:
+        'How many rows the pages have together: as many of the first ones as fit, where not all can be kept.',
       examples: [31],
     }),
     asOf: Timestamp('When the entries were checked.'),

@@ -39,7 +39,8 @@ const usual = ({ value, expected: [least, most] }) =>
 
 /** Why an entry is flagged, by the check or by the reason that it gives. @type {Record<string, (flag: Flag) => string>} */
 const reasons = {
-  short: (flag) => `took ${figure(flag.value)} where ${usual(flag)} is usual (short)`,
+  short: (flag) =>
+    `took ${figure(flag.value)}${flag.expected[0] === null ? '' : ` where ${usual(flag)} is usual`} (short)`,
   long: (flag) => `took ${figure(flag.value)} where ${usual(flag)} is usual (long)`,
   copy: () => 'all answers are those of an earlier entry',
   incomplete: ({ value, expected: [least] }) =>
@@ -73,10 +74,13 @@ const agentBar = ({ agent, agentName, days, flagged, durationRatio, sameness = [
 }
 
 /** @param {any} row */
-const entryBar = ({ id, form, formName, agent, agentName, createdAt, flags }) => ({
+const entryBar = ({ id, form, formName, agent, agentName, createdAt, flags, flagCount }) => ({
   ...{ value: id, count: 0 },
   label: [utc(createdAt), ...[nameOf(formName, form), nameOf(agentName, agent)].map(isolated)].join(' · '),
-  words: flags.map((/** @type {Flag} */ flag) => reasons[flag.reason ?? flag.check]?.(flag) ?? flag.check).join('; '),
+  words: [
+    ...flags.map((/** @type {Flag} */ flag) => reasons[flag.reason ?? flag.check]?.(flag) ?? flag.check),
+    ...(flagCount > flags.length ? [`and ${digits(flagCount - flags.length)} more`] : []),
+  ].join('; '),
 })
 
 /** @param {() => void} onChange something else is to be drawn @param {(id: string) => void} onAgent @param {(id: string) => void} onEntry */

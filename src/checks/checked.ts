@@ -5,7 +5,6 @@ import {
   type CheckedEntry,
   type ChecksQuery,
   entryChecks,
-  type Flag,
 } from '../../schemas/checks.js'
 import { firstOf, runInSlices, slices } from '../limits/work.js'
 import { entries } from '../pipelines/entries.js'
@@ -23,7 +22,7 @@ import { quantile, shareOf } from './statistics.js'
 /** How many entries and agents are kept, and how many characters they have at most. */
 const [MAX_ROWS, MAX_CHARACTERS] = [10_000, 4 * 1024 * 1024]
 
-/** The first of some rows, and how many there are. */
+/** The first of some rows that can be kept, and how many there are. */
 export interface Ranked<R> {
   readonly rows: readonly R[]
   readonly total: number
@@ -85,7 +84,7 @@ function* flaggedIn({ flags, found, columns }: Findings, only?: string): Generat
       form: forms.of(row).id,
       agent: agents.of(row).id,
       createdAt: Number.isNaN(time) ? null : new Date(time).toISOString(),
-      flags: flags.get(row) as Flag[],
+      ...(flags.get(row) as Pick<CheckedEntry, 'flags' | 'flagCount'>),
     }
   })
   return yield* fitting(shown, all.length)
@@ -144,17 +143,17 @@ function* agentsIn(
 const count = (rows: Int32Array, column: Uint8Array, bits: number): number =>
   rows.reduce((sum, row) => sum + Number((at(column, row) & bits) !== 0), 0)
 
-/** As many of the first rows as can be kept. */
+/** The rows that can be kept. One that is too long for what is left hides none behind it. */
 function* fitting<R extends object>(all: readonly R[], total: number): Generator<void, Ranked<R>> {
   const rows: R[] = []
   let characters = 0
   const isSliceOver = slices()
   for (const row of all) {
     const text = JSON.stringify(row)
-    if (characters + text.length > MAX_CHARACTERS) break
+    if (isSliceOver(text)) yield
+    if (characters + text.length > MAX_CHARACTERS) continue
     characters += text.length
     rows.push(row)
-    if (isSliceOver(text)) yield
   }
   return { rows, total, characters }
 }

@@ -1,11 +1,19 @@
 // The checks: which bounds follow from the entries, and which of them are outside. docs/second-look.md has the formulas.
-import { type Check, type EntryCheck, entryChecks, type Flag, type Sameness } from '../../schemas/checks.js'
+import {
+  type Check,
+  type CheckedEntry,
+  type EntryCheck,
+  entryChecks,
+  type Flag,
+  type Sameness,
+} from '../../schemas/checks.js'
+import { ownText } from '../bson/values.js'
 import { questionKey } from '../serializer/question-columns.js'
 import { at, type Columns, type Group, tooMuch } from './columns.js'
 import { distance, quantile, spread } from './statistics.js'
 
-/** How many flags there may be, before they take too much memory. */
-const MAX_FLAGS = 200_000
+/** How many flags there may be, before they take too much memory, and those of an entry, of which the others are not kept. */
+const [MAX_FLAGS, MAX_OF_ENTRY] = [200_000, 100]
 /** How many deviations below and above the median are far: of durations, and of few agents, whose deviation is less sure. */
 const [BELOW, ABOVE, FAR_ALIKE] = [3, 3.5, 5]
 /** How many interquartile ranges outside of the quartiles are far. */
@@ -27,11 +35,11 @@ export const bitOf = (check: EntryCheck): number => 1 << entryChecks.indexOf(che
 
 /** What the checks find. Rows are those of the columns. */
 export class Findings {
-  readonly flags = new Map<number, Flag[]>()
+  readonly flags = new Map<number, Pick<CheckedEntry, 'flags' | 'flagCount'>>()
   /** Which checks could flag each row, and which do, as bits. */
   readonly looked: Uint8Array
   readonly found: Uint8Array
-  /** The median duration of each form that has one. */
+  /** The median duration of each form. NaN if it has none. */
   readonly medians = new Map<Group, number>()
   readonly sameness = new Map<Group, Sameness[]>()
   #count = 0
@@ -57,10 +65,15 @@ export class Findings {
     more: Partial<Flag> = {},
   ): void {
     if (!this.checks.includes(check)) return
+    this.found[row] = at(this.found, row) | bitOf(check)
+    const of = this.flags.get(row) ?? { flags: [], flagCount: 0 }
+    this.flags.set(row, of)
+    of.flagCount += 1
+    // Numbers alone may be many. They leave a place to the check behind them.
+    if (of.flags.length >= MAX_OF_ENTRY - Number(check === 'number')) return
+    of.flags.push({ check, ...more, value, expected: [...bounds], n })
     this.#count += 1
     if (this.#count > MAX_FLAGS) throw tooMuch(`they have more than ${MAX_FLAGS} flags`)
-    this.found[row] = at(this.found, row) | bitOf(check)
-    addTo(this.flags, row, { check, ...more, value, expected: [...bounds], n })
   }
 }
 
@@ -83,20 +96,22 @@ type Work = Generator<void, void>
 function* ofDurations(findings: Findings, minEntries: number): Work {
   const { forms, durations } = findings.columns
   for (const form of forms.all) {
-    const timed = form.rows.filter((row) => at(durations, row) > 0)
+    const given = form.rows.filter((row) => !Number.isNaN(at(durations, row)))
+    const timed = given.filter((row) => at(durations, row) > 0)
     yield
-    if (timed.length === 0) continue
     const { median, deviation } = spread(Float64Array.from(timed, (row) => Math.log(at(durations, row))))
     findings.medians.set(form, Math.exp(median))
     yield
-    if (timed.length < minEntries || deviation === 0) continue
-    const bounds = [Math.exp(median - BELOW * deviation), Math.exp(median + ABOVE * deviation)] as const
-    for (const row of form.rows) {
-      if (Number.isNaN(at(durations, row))) continue
-      for (const check of ['short', 'long'] as const) findings.look(check, row)
+    const isUsual = timed.length >= minEntries && deviation > 0
+    const [least, most] = isUsual ? [Math.exp(median - BELOW * deviation), Math.exp(median + ABOVE * deviation)] : NONE
+    const [bounds, n] = [[least, most] as const, isUsual ? timed.length : given.length]
+    for (const row of given) {
       const value = at(durations, row)
-      if (value < bounds[0]) findings.flag('short', row, value, bounds, timed.length)
-      if (value > bounds[1]) findings.flag('long', row, value, bounds, timed.length)
+      findings.look('short', row)
+      if (value <= 0 || value < Number(least)) findings.flag('short', row, value, bounds, n)
+      if (most === null) continue
+      findings.look('long', row)
+      if (value > most) findings.flag('long', row, value, bounds, n)
     }
     yield
   }
@@ -147,7 +162,10 @@ function* ofNumbers(findings: Findings, minEntries: number): Work {
       yield
       if (low === high) continue
       const bounds = [low - RANGES * (high - low), high + RANGES * (high - low)] as const
-      const question = { key: questionKey(text), question: text.slice(0, SHOWN).replace(/[\ud800-\udbff]$/, '') }
+      const question = {
+        key: questionKey(text),
+        question: ownText(text.slice(0, SHOWN).replace(/[\ud800-\udbff]$/, '')),
+      }
       for (const [i, row] of rows.entries()) {
         const value = at(numbers, i)
         findings.look('number', row)
@@ -181,7 +199,6 @@ function* ofPlaces(findings: Findings, minEntries: number): Work {
     }
     const sound = placed.filter((row) => isOnEarth(at(longitudes, row), at(latitudes, row)))
     yield
-    if (sound.length < minEntries) continue
     const medianOf = (column: Float64Array) =>
       quantile(
         Float64Array.from(sound, (row) => at(column, row)),
@@ -193,14 +210,17 @@ function* ofPlaces(findings: Findings, minEntries: number): Work {
     const distances = Float64Array.from(sound, (row) => farness(at(longitudes, row), at(latitudes, row)))
     const near = Math.min(MOST_NEAR, Math.max(LEAST_NEAR, 1 - OTHERS / sound.length))
     // Of places that are scattered normally, one in 1,000 is farther away.
-    const most = quantile(distances, near) * Math.sqrt(Math.log(1000) / -Math.log(1 - near))
+    const usual = quantile(distances, near) * Math.sqrt(Math.log(1000) / -Math.log(1 - near))
+    const most = sound.length >= minEntries && usual > 0 ? usual : null
+    const [bounds, n] = most === null ? [NONE, rows.length] : [[null, most] as const, sound.length]
     yield
-    for (const row of most === 0 ? [] : placed) {
+    for (const row of placed) {
       const [a, b] = [at(longitudes, row), at(latitudes, row)]
       const value = farness(a, b)
-      if (value <= most) continue
-      const reason = farness(b, a) <= most ? 'exchanged' : 'far'
-      findings.flag('place', row, Number.isFinite(value) ? value : null, [null, most], sound.length, { reason })
+      // What is nowhere on earth is far without bounds too.
+      if (value <= (most ?? Number.MAX_VALUE)) continue
+      const reason = most !== null && farness(b, a) <= most ? 'exchanged' : 'far'
+      findings.flag('place', row, Number.isFinite(value) ? value : null, bounds, n, { reason })
     }
     yield
   }

@@ -9,6 +9,7 @@ import { invalidParameter } from '../problems/problems.js'
 import { typeOf, wordsOf } from '../reading/question-keys.js'
 import type { Reader } from '../reading/reader.js'
 import type { Selection } from '../reading/selection.js'
+import { isInstant } from '../serializer/scalars.js'
 
 /** The most entries that are checked, and how much memory their columns may take besides what each entry takes, in bytes. */
 const MAX_ENTRIES = 500_000
@@ -118,7 +119,7 @@ export class Columns {
   readonly states: Groups
   /** Of each form, by their texts. */
   readonly questions = new Map<Group, Map<string, Question>>()
-  /** In milliseconds since 1970. What an entry does not have is NaN, here and in the next columns. */
+  /** In milliseconds since 1970. What an entry does not have, or no response can show, is NaN, here and in the next columns. */
   readonly created: Float64Array
   readonly durations: Float64Array
   readonly longitudes: Float64Array
@@ -154,7 +155,8 @@ export class Columns {
       const form = this.#group(this.forms, textIn('form'), row)
       const agent = this.#group(this.agents, textIn('agent'), row)
       this.ids.push(String(textIn('_id')))
-      this.created[row] = dateOf(bytes, fieldOf(bytes, 0, 'createdAt')) ?? Number.NaN
+      const created = dateOf(bytes, fieldOf(bytes, 0, 'createdAt')) ?? Number.NaN
+      if (isInstant(created)) this.created[row] = created
       this.durations[row] = numberOf(bytes, fieldOf(bytes, 0, 'duration')) ?? Number.NaN
       this.#place(bytes, row)
       let [count, low, high] = [0, mixed(this.#seed, form.number), form.number]
@@ -274,8 +276,13 @@ const FIELDS = ['form', 'agent', 'createdAt', 'duration', 'answers', 'location']
  * @throws the problem `invalid_parameter` if they are too many or too large
  */
 export const columnsOf = async (reader: Reader, conditions: Selection['conditions']): Promise<Columns> => {
-  const selection = { ...reader.select(entries, { fields: FIELDS }), conditions }
-  const size = await reader.count(selection)
+  const selection = {
+    ...reader.select(entries, { fields: FIELDS }),
+    // An id that is no text can be neither shown nor asked for.
+    conditions: { ...conditions, id: { _id: { $gte: '' } } },
+    given: Object.keys(conditions),
+  }
+  const size = await reader.countNow(selection)
   if (size > MAX_ENTRIES) throw tooMuch(`more than ${MAX_ENTRIES} cannot be checked at once`)
   const columns = new Columns(size)
   const use = async (rows: readonly BsonDocument[]) => {

@@ -1,13 +1,14 @@
 // Statistics that a few wrong values do not move. Each works on its array in place.
-import { min, quickselect } from 'd3-array'
 
-/** What lies at a part of the values, from 0 to 1, as spreadsheets, numpy and R have it by default. There must be a value. */
+/**
+ * What lies at a part of the values, from 0 to 1, as spreadsheets, numpy and R have it by default. NaN without values. It
+ * sorts them, because whoever chooses their order can make a selection slow.
+ */
 export const quantile = (values: Float64Array, part: number): number => {
   const place = part * (values.length - 1)
   const low = Math.floor(place)
-  quickselect(values, low)
-  const value = values[low] as number
-  const next = place === low ? value : (min(values.subarray(low + 1)) as number)
+  values.sort()
+  const [value, next] = [values[low] as number, values[Math.ceil(place)] as number]
   return value + (next - value) * (place - low)
 }
 

@@ -42,7 +42,10 @@ export const flaggedEntries: Kind = {
   of: 'flagged',
   fileName: 'checked-entries',
   named: ['form', 'agent'],
-  columns: ['id', 'form', 'agent', 'createdAt', 'check', 'reason', 'key', 'question', 'value', 'least', 'most', 'n'],
+  columns: [
+    ...['id', 'form', 'agent', 'createdAt', 'check', 'reason', 'key', 'question', 'value', 'least', 'most', 'n'],
+    'flagCount',
+  ],
   table: ({ flags, ...entry }) =>
     (flags as Flag[]).map(({ expected: [least, most], ...flag }) => ({ ...entry, ...flag, least, most })),
 }
@@ -136,7 +139,7 @@ export const checkedAsCsv =
     const { bom, formulas, ...parameters } = query
     const { rows, size, named, metadata, tag } = await checkedRows(reader, kind, parameters)
     const { total, shown } = metadata
-    if (shown < total) throw tooMuch(`of ${total} rows a file would have the first ${shown}`)
+    if (shown < total) throw tooMuch(`of ${total} rows a file would have ${shown}`)
     const columns = kind.columns.flatMap((name) => (named.includes(name) ? [name, `${name}Name`] : name))
     const options = { keepsFormulas: formulas === 'keep' }
     const write = (row: Row, out: Output) => {

@@ -18,6 +18,8 @@ import { type Page, type Paging, type ReadSlice, readPage } from './walk.js'
 /** What a reader needs of a store. */
 export type Reads = Pick<Store & KeptTotals, 'aggregate' | 'count' | 'knownIndexes' | 'keep' | 'isQuick'>
 
+type Counted = Pick<Selection, 'resource' | 'conditions'>
+
 /** How long work that has begun waits for its next turn, in milliseconds. */
 export const WAIT_BETWEEN_MS = 60_000
 
@@ -96,9 +98,16 @@ export class Reader {
   }
 
   /** How many records there are, which is kept as long as it took to count allows. */
-  count({ resource: { collection }, conditions }: Pick<Selection, 'resource' | 'conditions'>): Promise<number> {
-    const query = Query.in(this.scope, collection, Object.values(conditions), [])
-    return this.kept(query, (shared) => shared.inTurn(() => this.store.count(query)))
+  count(selection: Counted): Promise<number> {
+    return this.kept(this.#all(selection), (shared) => shared.countNow(selection))
+  }
+
+  countNow(selection: Counted): Promise<number> {
+    return this.inTurn(() => this.store.count(this.#all(selection)))
+  }
+
+  #all({ resource: { collection }, conditions }: Counted): Query {
+    return Query.in(this.scope, collection, Object.values(conditions), [])
   }
 
   /**

@@ -1,13 +1,16 @@
 // A cache for the totals of lists, and for what else is read of all records that match. Counting reads every match, so it
 // gets slower as the data grows. A total is kept for twenty times as long as it took to count. So counting takes at most about
 // a twentieth of the time, and small totals, which are quick to count, stay exact. That one took too long or was too much is
-// kept too.
+// kept too, for a moment.
+import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type { Query } from '../pipelines/stages.js'
 import { ProblemError } from '../problems/problems.js'
 import { type KeptTotals, QueryTimeout, type Read, type Store, type Timed } from './store.js'
 
 const AGE_PER_COST = 20
+/** How long a failure is kept at the most, in milliseconds, whatever it cost. */
+const FAILURE_MS = 1000
 /** How many bytes are kept, of results that say how large they are, and what each result takes besides. */
 const KEPT_BYTES = 16 * 1024 * 1024
 const BYTES_BESIDES = 1024
@@ -16,10 +19,9 @@ type Sized = Readonly<Record<'bytes', number>>
 interface Result {
   readonly total?: unknown
   readonly failure?: Error
-  readonly ms: number
 }
-/** A count that takes less is quick, in milliseconds. */
-const QUICK_MS = 20
+/** A count that takes less is quick, in milliseconds. Of so many queries it is known whether they are. */
+const [QUICK_MS, KNOWN] = [20, 10_000]
 
 /**
  * A store that caches its counts. Equal counts at the same time run once.
@@ -27,47 +29,58 @@ const QUICK_MS = 20
  * @param now a clock in milliseconds
  */
 export const keepTotals = (store: Store, maxAgeMs: number, now = () => performance.now()): Store & KeptTotals => {
-  const totals = new LRUCache<string, Result, Read<unknown>>({
+  const totals = new LRUCache<string, Result>({
     maxSize: KEPT_BYTES,
-    sizeCalculation: ({ total }, key) => BYTES_BESIDES + key.length + ((total as Sized | undefined)?.bytes ?? 0),
+    sizeCalculation: ({ total }) => BYTES_BESIDES + Math.ceil((total as Sized | undefined)?.bytes ?? 0),
     ttl: 1,
     ttlResolution: 0,
+    // What is stale goes, also if nobody asks for it again.
+    ttlAutopurge: true,
     perf: { now },
-    // A count that other totals push out while it runs still ends with its total.
-    ignoreFetchAbort: true,
-    fetchMethod: async (_key, _stale, { options, context: read }) => {
-      let ms = 0
-      const timed: Timed = async (work) => {
-        const start = now()
-        return work().finally(() => {
-          ms += now() - start
-        })
-      }
-      // What took too long or was too much would be so again.
-      const result = await read(timed).then(
-        (total) => ({ total }),
-        (failure: unknown) => {
-          const isLasting =
-            failure instanceof QueryTimeout || (failure instanceof ProblemError && failure.status === 400)
-          if (isLasting) return { failure }
-          throw failure
-        },
-      )
-      options.ttl = Math.min(maxAgeMs, Math.ceil(AGE_PER_COST * ms))
-      return { ...result, ms }
-    },
   })
+  const running = new Map<string, Promise<Result>>()
+  const quick = new LRUCache<string, boolean>({ max: KNOWN })
+  const readNow = async (key: string, read: Read<unknown>): Promise<Result> => {
+    let ms = 0
+    const timed: Timed = async (work) => {
+      const start = now()
+      return work().finally(() => {
+        ms += now() - start
+      })
+    }
+    // What took too long or was too much would be so again.
+    const result: Result = await read(timed).then(
+      (total) => ({ total }),
+      (failure: unknown) => {
+        const isLasting = failure instanceof QueryTimeout || (failure instanceof ProblemError && failure.status === 400)
+        if (isLasting) return { failure }
+        throw failure
+      },
+    )
+    quick.set(key, ms < QUICK_MS)
+    const longest = result.failure === undefined ? maxAgeMs : Math.min(maxAgeMs, FAILURE_MS)
+    // A time to live of 0 would mean for ever.
+    totals.set(key, result, { ttl: Math.min(longest, Math.max(1, Math.ceil(AGE_PER_COST * ms))) })
+    return result
+  }
   // The organisation is part of the match, so organisations never share a total.
-  const keyOf = ({ collection, match, stages }: Query): string => JSON.stringify([collection, match, stages])
+  const keyOf = ({ collection, match, stages }: Query): string =>
+    hash('sha256', JSON.stringify([collection, match, stages]))
   const keep = async <T>(query: Query, read: Read<T>): Promise<T> => {
     if (maxAgeMs === 0) return read((work) => work())
-    const { total, failure } = (await totals.fetch(keyOf(query), { context: read })) as Result
+    const key = keyOf(query)
+    let result = totals.get(key) ?? running.get(key)
+    if (result === undefined) {
+      result = readNow(key, read).finally(() => running.delete(key))
+      running.set(key, result)
+    }
+    const { total, failure } = await result
     if (failure !== undefined) throw failure
     return total as T
   }
   const isQuick = (query: Query): boolean => {
     const key = keyOf(query)
-    return totals.has(key) || (totals.peek(key, { allowStale: true })?.ms ?? QUICK_MS) < QUICK_MS
+    return totals.has(key) || quick.get(key) === true
   }
   return { ...store, keep, isQuick }
 }

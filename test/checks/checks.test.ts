@@ -5,6 +5,7 @@ import { Findings } from '../../src/checks/checks.js'
 import { Columns } from '../../src/checks/columns.js'
 import type { Documents } from '../../src/documents/collections.js'
 import { testApp } from '../support/app.js'
+import { documentOf, stored } from '../support/stored.js'
 import { A, a, fillTenants } from '../support/tenants.js'
 
 type Entry = Documents['entries']
@@ -274,10 +275,64 @@ t.test('An entry may have more different answers than are remembered', async (t)
   t.same(found, {}, 'most numbers are its own')
 })
 
+t.test('An entry shows its first hundred flags, and hides neither those behind them nor other entries', async (t) => {
+  const questions = Array.from({ length: 150 }, (_, n) => `Number ${n}?`)
+  const numbers = (answer: (n: number) => string) =>
+    questions.map((question, n) => ({ type: 'number', question, answer: answer(n) }))
+  const usual = Array.from({ length: 20 }, (_, row) => ({ answers: numbers((n) => String(row + n)) }))
+  const place = { location: { coordinates: { longitude: 0, lattitude: 0 } } }
+  const { read } = await checked(t, [...usual, { ...place, answers: numbers(() => '9999') }, { duration: 0 }])
+  const { data } = await read<CheckedEntry>(`entries?form=${a.form._id}&idFrom=usual&idTo=usuam`)
+  t.same(
+    data.map(({ id, flags, flagCount }) => [id, flags.length, flags.at(-1)?.check, flagCount]),
+    [
+      ['usual-060', 100, 'place', 151],
+      ['usual-061', 1, 'short', 1],
+    ],
+  )
+})
+
+t.test('A duration of 0 or less and a place nowhere on earth are flagged without bounds', async (t) => {
+  const at = (longitude: number, lattitude: number) => ({
+    location: { country: 'Nigeria', state: 'Kano', coordinates: { longitude, lattitude } },
+  })
+  const few = [at(14.6, 121), at(-999, -999), { duration: 0 }, { duration: -5 }, { duration: 1 }]
+  const { flags, agents } = await checked(t, few, 3)
+  const found = await flags()
+  const none = { expected: [null, null], n: 8 }
+  const [far, short] = [
+    { check: 'place', reason: 'far', value: null, ...none },
+    { check: 'short', ...none },
+  ]
+  t.same(found, { 3: [far], 4: [far], 5: [{ ...short, value: 0 }], 6: [{ ...short, value: -5 }] })
+  t.match(await agents(), [{ short: { count: 2, of: 8 }, long: { count: 0, of: 0 }, place: { count: 2, of: 8 } }])
+})
+
+t.test('A date that no response can show is none, and entries whose ids are no texts are left out', async (t) => {
+  const times = [8.64e15, Date.UTC(10_000), Date.UTC(-1), Date.UTC(9999, 11, 31)].map((time) => new Date(time))
+  const untold = Array.from({ length: 120 }, (_, n) => ({ _id: n as never }))
+  const { read } = await checked(
+    t,
+    [...times.map((createdAt) => ({ createdAt, duration: 0, agent: 'late' })), ...untold] as never,
+    30,
+  )
+  const { data, _metadata } = await read<CheckedEntry>(`entries?form=${a.form._id}&minEntries=1000`)
+  t.same(
+    data.map(({ id, createdAt }) => [id, createdAt]),
+    [['usual-033', '9999-12-31T00:00:00.000Z'], ...['usual-030', 'usual-031', 'usual-032'].map((id) => [id, null])],
+  )
+  const all = (await read<CheckedAgent>(`agents?form=${a.form._id}`)).data
+  const late = all.find(({ agent }) => agent === 'late')
+  t.match([late, _metadata.entries], [{ entries: 4, days: 1 }, 37])
+  const columns = new Columns(1)
+  for (const _ of columns.add([documentOf([['createdAt', stored.date(2n ** 62n)]])]));
+  t.same([...columns.created], [Number.NaN], 'a date that JavaScript does not have')
+})
+
 t.test('Too many flags are refused', async (t) => {
-  const findings = new Findings(new Columns(1), ['short'])
+  const findings = new Findings(new Columns(2001), ['short'])
   const flag = (times: number) => {
-    for (let n = 0; n < times; n++) findings.flag('short', 0, 1, [null, null], 1)
+    for (let n = 0; n < times; n++) findings.flag('short', times === 1 ? 2000 : n % 2000, 1, [null, null], 1)
   }
   flag(200_000)
   t.throws(() => flag(1), { message: /they have more than 200000 flags; a narrower filter/ })

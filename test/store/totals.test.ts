@@ -1,4 +1,7 @@
 // The cache for totals: equal counts at the same time run once, and a total is kept in proportion to its cost.
+import { setTimeout } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import t from 'tap'
 import { entries as entryResource } from '../../src/pipelines/entries.js'
 import type { Query } from '../../src/pipelines/stages.js'
@@ -112,21 +115,76 @@ t.test('A count that took too long or was too much is not made again at once', a
   }
 })
 
+t.test('No failure is kept longer than a moment, whatever it cost', async (t) => {
+  const found: unknown[] = []
+  for (const [cost, maxAgeMs, age] of [
+    [0, 30_000, 1],
+    [60_000, 30_000, 1000],
+    [60_000, 500, 500],
+  ] as const) {
+    const { clock, store, now } = slowStore(cost)
+    clock.time = 1
+    const count = async () => {
+      await store.count()
+      throw new QueryTimeout(new Error('late'))
+    }
+    const kept = keepTotals({ ...store, count }, maxAgeMs, now)
+    const counts: number[] = []
+    for (const more of [0, age, 1]) {
+      clock.time += more
+      await kept.count(entries()).catch(() => {})
+      counts.push(clock.counts)
+    }
+    found.push(counts)
+  }
+  t.same(found, [
+    [1, 1, 2],
+    [1, 1, 2],
+    [1, 1, 2],
+  ])
+})
+
+t.test('What is stale goes, although nobody asks for it again', async () => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const kept = keepingStore(embeddedStore(), 30_000)
+  const read = async () => new WeakRef(await kept.keep(entries(), async () => ({ bytes: 1 })))
+  const total = await read()
+  // If it never goes, the test times out.
+  while (total.deref() !== undefined) {
+    await setTimeout(5)
+    collect()
+  }
+})
+
+t.test('What says that it takes a part of a byte is kept', async (t) => {
+  const { clock, store, now } = slowStore(10)
+  const kept = keepTotals(
+    { ...store, count: async () => ({ bytes: 0.5, count: await store.count() }) as never },
+    30_000,
+    now,
+  )
+  for (let n = 0; n < 2; n++) await kept.count(entries())
+  t.equal(clock.counts, 1)
+})
+
 t.test('A count that is pushed out of the cache while it runs gives its total', async (t) => {
-  const { store, now } = slowStore(1)
+  const { clock, store, now } = slowStore(1)
   let end = (_total: number) => {}
   const running = new Promise<number>((resolve) => {
     end = resolve
   })
   let isFirst = true
   const count = () => {
-    const total = isFirst ? running : store.count()
+    const total = isFirst ? running : store.count().then(() => ({ bytes: 2 ** 20 }))
     isFirst = false
-    return total
+    return total as Promise<number>
   }
   const kept = keepTotals({ ...store, count }, 30_000, now)
   const first = kept.count(entries())
-  for (let i = 0; i < 10_000; i++) await kept.count(entries('a', `status-${i}`))
+  for (let i = 0; i < 17; i++) await kept.count(entries('a', `status-${i}`))
+  await kept.count(entries('a', 'status-0'))
+  t.equal(clock.counts, 18, 'the first of the others was pushed out')
   end(7)
   t.equal(await first, 7)
 })
