@@ -1,5 +1,6 @@
 // The checks: which bounds follow from the entries, and which of them are outside. docs/second-look.md has the formulas.
 import { type Check, type EntryCheck, entryChecks, type Flag, type Sameness } from '../../schemas/checks.js'
+import { isOnEarth } from '../../schemas/earth.js'
 import { questionKey } from '../serializer/question-columns.js'
 import { at, type Columns, type Group, tooMuch } from './columns.js'
 import { distance, quantile, spread } from './statistics.js'
@@ -157,8 +158,6 @@ function* ofNumbers(findings: Findings, minEntries: number): Work {
     }
   }
 }
-
-const isOnEarth = (x: number, y: number): boolean => Math.abs(x) <= 180 && Math.abs(y) <= 90
 
 function* ofPlaces(findings: Findings, minEntries: number): Work {
   const { forms, states, longitudes, latitudes } = findings.columns
