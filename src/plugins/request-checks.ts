@@ -75,7 +75,11 @@ const leadsTo = (url: string) => {
   // A request to a proxy has the scheme and the host too (RFC 9112, section 3.2.2).
   const path = decodeURI(url.replace(/^https?:\/\/[^/?#]*|[?#].*/gis, '')).split('/')
   return ({ parts }: Route): boolean =>
-    parts.length === path.length && parts.every((part, n) => part.startsWith(':') || part === path[n])
+    parts.length === path.length &&
+    parts.every((part, n) => {
+      const [fixed = '', parameter] = part.split(':')
+      return parameter === undefined ? path[n] === fixed : path[n]?.startsWith(fixed)
+    })
 }
 
 /** The URL that the router gets: it takes none that is not encoded correctly, so such a one becomes one that leads nowhere. */

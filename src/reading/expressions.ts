@@ -1,4 +1,5 @@
 // Expressions about entries, whatever their fields hold.
+import { MAX_LATITUDE, MAX_LONGITUDE } from '../../schemas/earth.js'
 import type { Expression } from '../pipelines/stages.js'
 
 export const LONGITUDE = '$location.coordinates.longitude'
@@ -18,9 +19,12 @@ const isNumberWithin = (value: Expression, least: number, most: number): Express
   ...within(value, least, most),
   { $ne: [{ $type: value }, { $literal: 'decimal' }] },
 ]
-/** Whether an entry has a place on the map. */
+/** Whether an entry has a place on the earth. */
 export const isPlace: Expression = {
-  $and: [...isNumberWithin(LONGITUDE, -180, 180), ...isNumberWithin(LATITUDE, -90, 90)],
+  $and: [
+    ...isNumberWithin(LONGITUDE, -MAX_LONGITUDE, MAX_LONGITUDE),
+    ...isNumberWithin(LATITUDE, -MAX_LATITUDE, MAX_LATITUDE),
+  ],
 }
 const before = (time: Date, ms: number): Expression => ({ $literal: new Date(time.getTime() - ms) })
 /**
