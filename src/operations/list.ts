@@ -1,7 +1,7 @@
 // A page of the list of a resource.
 import type { Listing } from '../../schemas/common.js'
 import type { Resource } from '../pipelines/resource.js'
-import { ProblemError, tookTooLong } from '../problems/problems.js'
+import { tookTooLong, unlessProblem } from '../problems/problems.js'
 import { onTimeout } from '../reading/cost.js'
 import { tokensOf } from '../reading/page-tokens.js'
 import { withQuestions } from '../reading/question-keys.js'
@@ -63,9 +63,7 @@ export const unmatchedIn = async (
   for (const name of CHECKED) {
     const condition = conditions[name]
     if (condition === undefined) continue
-    const isMatched = await hasAny(reader, resource, { [name]: condition }).catch((error) => {
-      if (!(error instanceof ProblemError)) throw error
-    })
+    const isMatched = await unlessProblem(hasAny(reader, resource, { [name]: condition }))
     if (isMatched === false) unmatched.push(name)
   }
   return unmatched

@@ -137,6 +137,13 @@ export const invalidParameter = (
   return problem('invalid_parameter', `${name} ${message}`, { errors: [error] })
 }
 
+/** What is found, or undefined if a problem keeps it from being found. */
+export const unlessProblem = <T>(found: Promise<T>): Promise<T | undefined> =>
+  found.catch((error) => {
+    if (!(error instanceof ProblemError)) throw error
+    return undefined
+  })
+
 export const tookTooLong = (detail: string): ProblemError =>
   problem('query_timeout', `The database took too long${detail}`, { headers: RETRY_LATER })
 
