@@ -13,10 +13,10 @@ import { tookTooLong } from '../problems/problems.js'
 import { onTimeout } from '../reading/cost.js'
 import { daysIn } from '../reading/local-time.js'
 import { withQuestions } from '../reading/question-keys.js'
-import type { Reader } from '../reading/reader.js'
+import { type Reader, WAIT_BETWEEN_MS } from '../reading/reader.js'
 import { hashOf } from '../serializer/etag.js'
-import { bitOf, type Findings, findIn } from './checks.js'
-import { at, columnsOf, type Group } from './columns.js'
+import { bitOf, type Findings, type Flags, findIn } from './checks.js'
+import { at, type Columns, type Group, withColumns } from './columns.js'
 import { quantile, shareOf } from './statistics.js'
 
 /** How many entries and agents are kept, and how many characters they have at most. */
@@ -56,15 +56,15 @@ export const checkedEntries = async (reader: Reader, query: ChecksQuery, shown?:
   return reader
     .kept(Query.in(reader.scope, 'entries', [...all, { checks, minEntries, zone, shown }], []), async (shared) => {
       const asOf = new Date()
-      const columns = await columnsOf(shared, conditions)
-      return shared.inTurn(async () => {
+      const find = async (columns: Columns) => {
         const findings = await runInSlices(findIn(columns, checks, minEntries))
         const flagged = await runInSlices(flaggedIn(findings, shown))
         const agents = await runInSlices(agentsIn(findings, await daysIn(zone), shown))
         const bytes = 2 * (flagged.characters + agents.characters)
         const hash = await runInSlices(hashOf([...flagged.rows, ...agents.rows]))
         return { flagged, agents, entries: columns.ids.length, asOf, bytes, hash }
-      })
+      }
+      return withColumns(shared, conditions, (columns) => shared.inTurn(() => find(columns), WAIT_BETWEEN_MS))
     })
     .catch(onTimeout(tooLong))
 }
@@ -84,7 +84,7 @@ function* flaggedIn({ flags, found, columns }: Findings, only?: string): Generat
       form: forms.of(row).id,
       agent: agents.of(row).id,
       createdAt: Number.isNaN(time) ? null : new Date(time).toISOString(),
-      ...(flags.get(row) as Pick<CheckedEntry, 'flags' | 'flagCount'>),
+      ...(flags.get(row) as Flags),
     }
   })
   return yield* fitting(shown, all.length)

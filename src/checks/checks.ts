@@ -34,9 +34,12 @@ const NONE: Bounds = [null, null]
 
 export const bitOf = (check: EntryCheck): number => 1 << entryChecks.indexOf(check)
 
+/** The first flags of an entry, and how many it has. */
+export type Flags = Pick<CheckedEntry, 'flags' | 'flagCount'>
+
 /** What the checks find. Rows are those of the columns. */
 export class Findings {
-  readonly flags = new Map<number, Pick<CheckedEntry, 'flags' | 'flagCount'>>()
+  readonly flags = new Map<number, Flags>()
   /** Which checks could flag each row, and which do, as bits. */
   readonly looked: Uint8Array
   readonly found: Uint8Array
@@ -92,6 +95,12 @@ export function* findIn(columns: Columns, checks: readonly Check[], minEntries: 
   return findings
 }
 
+const medianOf = (column: Uint32Array | Float64Array, rows: Iterable<number>): number =>
+  quantile(
+    Float64Array.from(rows, (row) => at(column, row)),
+    0.5,
+  )
+
 type Work = Generator<void, void>
 
 function* ofDurations(findings: Findings, minEntries: number): Work {
@@ -141,11 +150,7 @@ function* ofCounts(findings: Findings, minEntries: number): Work {
   const { forms, answered } = findings.columns
   for (const { rows } of forms.all) {
     if (rows.length < minEntries) continue
-    const least =
-      quantile(
-        Float64Array.from(rows, (row) => at(answered, row)),
-        0.5,
-      ) / 2
+    const least = medianOf(answered, rows) / 2
     for (const row of rows) {
       findings.look('incomplete', row)
       if (at(answered, row) < least) findings.flag('incomplete', row, at(answered, row), [least, null], rows.length)
@@ -198,15 +203,10 @@ function* ofPlaces(findings: Findings, minEntries: number): Work {
     }
     const sound = placed.filter((row) => isOnEarth(at(longitudes, row), at(latitudes, row)))
     yield
-    const medianOf = (column: Float64Array) =>
-      quantile(
-        Float64Array.from(sound, (row) => at(column, row)),
-        0.5,
-      )
-    const [x, y] = [medianOf(longitudes), medianOf(latitudes)]
+    const [x, y] = [medianOf(longitudes, sound), medianOf(latitudes, sound)]
     yield
     const farness = (a: number, b: number) => (isOnEarth(a, b) ? distance(x, y, a, b) : Number.POSITIVE_INFINITY)
-    const distances = Float64Array.from(sound, (row) => farness(at(longitudes, row), at(latitudes, row)))
+    const distances = Float64Array.from(sound, (row) => distance(x, y, at(longitudes, row), at(latitudes, row)))
     const near = Math.min(MOST_NEAR, Math.max(LEAST_NEAR, 1 - OTHERS / sound.length))
     // Of places that are scattered normally, one in 1,000 is farther away.
     const usual = quantile(distances, near) * Math.sqrt(Math.log(1000) / -Math.log(1 - near))

@@ -127,10 +127,9 @@ export class Columns {
   /** How many answers an entry has, and the first row that has the same ones, if they are enough. */
   readonly answered: Uint32Array
   readonly twins: Int32Array
-  /** Of each row, and the rows at places that follow from their digests: a table with open addressing. */
-  readonly #digests: Float64Array
-  readonly #table: Int32Array
-  /** Nobody can make entries whose places in the table are the same. */
+  /** The first row with each digest, which is of the form and the answers. */
+  readonly #firsts = new Map<number, number>()
+  /** Nobody can make entries whose digests are the same. */
   readonly #seed = randomInt(2 ** 32)
   /** Answers by their bytes. */
   readonly #known = new Map<string, Answer>()
@@ -143,8 +142,6 @@ export class Columns {
     ;[this.created, this.durations, this.longitudes, this.latitudes] = [numbers(), numbers(), numbers(), numbers()]
     this.answered = new Uint32Array(size)
     this.twins = new Int32Array(size).fill(-1)
-    this.#digests = new Float64Array(size)
-    this.#table = new Int32Array(2 ** (1 + Math.ceil(Math.log2(size + 1)))).fill(-1)
   }
 
   *add(documents: readonly BsonDocument[]): Generator<void, void> {
@@ -177,21 +174,13 @@ export class Columns {
         this.bytes += CELL
       }
       this.answered[row] = count
+      if (count < LEAST_COPIED) continue
       // A double has 53 bits.
-      if (count >= LEAST_COPIED) this.twins[row] = this.#twin((high >>> 0) * 2 ** 21 + (low >>> 11), row)
+      const whole = (high >>> 0) * 2 ** 21 + (low >>> 11)
+      const first = this.#firsts.get(whole) ?? row
+      if (first === row) this.#firsts.set(whole, row)
+      this.twins[row] = first
     }
-  }
-
-  /** The first row with the same digest, which is of its form and its answers. */
-  #twin(digest: number, row: number): number {
-    this.#digests[row] = digest
-    const isOther = (first: number) => first >= 0 && at(this.#digests, first) !== digest
-    let place = digest % this.#table.length
-    while (isOther(at(this.#table, place))) place = (place + 1) % this.#table.length
-    const first = at(this.#table, place)
-    if (first >= 0) return first
-    this.#table[place] = row
-    return row
   }
 
   #group(groups: Groups, id: string | null, row: number): Group {
@@ -272,10 +261,15 @@ const mixed = (hash: number, more: number): number => {
 const FIELDS = ['form', 'agent', 'createdAt', 'duration', 'answers', 'location']
 
 /**
- * Reads the entries that meet the conditions. A caller that does not see places has none.
+ * Reads the entries that meet the conditions, and uses their columns. The memory for both is reserved. A caller that does not see
+ * places has none.
  * @throws the problem `invalid_parameter` if they are too many or too large
  */
-export const columnsOf = async (reader: Reader, conditions: Selection['conditions']): Promise<Columns> => {
+export const withColumns = async <T>(
+  reader: Reader,
+  conditions: Selection['conditions'],
+  use: (columns: Columns) => Promise<T>,
+): Promise<T> => {
   const selection = {
     ...reader.select(entries, { fields: FIELDS }),
     // An id that is no text can be neither shown nor asked for.
@@ -284,14 +278,17 @@ export const columnsOf = async (reader: Reader, conditions: Selection['condition
   }
   const size = await reader.countNow(selection)
   if (size > MAX_ENTRIES) throw tooMuch(`more than ${MAX_ENTRIES} cannot be checked at once`)
-  const columns = new Columns(size)
-  const use = async (rows: readonly BsonDocument[]) => {
-    await runInSlices(columns.add(rows))
-    if (columns.bytes > MAX_BYTES) throw tooMuch(`their answers take more than ${MAX_BYTES} bytes`)
-    return false
-  }
-  // An entry that was added after they were counted has no place in the columns.
-  await reader.each(selection, use, { limit: size, kept: () => ROW * size + columns.bytes })
-  for (const groups of [columns.forms, columns.agents, columns.states]) groups.end()
-  return columns
+  const needs = ROW * size + MAX_BYTES
+  return reader.ticket.reserving(needs, async () => {
+    const columns = new Columns(size)
+    const add = async (rows: readonly BsonDocument[]) => {
+      await runInSlices(columns.add(rows))
+      if (columns.bytes > MAX_BYTES) throw tooMuch(`their answers take more than ${MAX_BYTES} bytes`)
+      return false
+    }
+    // An entry that was added after they were counted has no place in the columns.
+    await reader.each(selection, add, { limit: size, needs })
+    for (const groups of [columns.forms, columns.agents, columns.states]) groups.end()
+    return use(columns)
+  })
 }

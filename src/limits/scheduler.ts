@@ -43,7 +43,7 @@ interface Limit {
 export interface SchedulerOptions {
   readonly small: Limit
   readonly large: Limit
-  /** How many bytes all tasks may hold, and which part of what is left of them a key may hold. */
+  /** How many bytes all responses may hold, and which part of what is left of them a key may hold. Work may reserve as many. */
   readonly memory: { readonly all: number; readonly partOfLeft: number }
   /** How long a task waits for its turn, in milliseconds. */
   readonly waitMs: number
@@ -59,8 +59,9 @@ class Account {
   readonly waiting: Record<Size, number> = { small: 0, large: 0 }
   /** How many wait for something else than their turns. */
   aside = 0
-  /** In bytes. */
+  /** How many bytes its responses hold, and how many are reserved for its work. */
   held = 0
+  reserved = 0
   /** The virtual time up to which its tasks are paid for. Of all tasks, it is the latest of these times. */
   paid = 0
 }
@@ -74,16 +75,22 @@ export class Ticket {
   /** The price of its beginning, in bytes. A task that became large has begun before, so it pays nothing. */
   price = 0
   #read = 0
-  /** In bytes. */
+  /** In bytes. What its work needs is reserved when its next turn begins. */
   held = 0
+  needs = 0
+  reserved = 0
   #begun: Promise<void> | undefined
 
-  /** @param signal aborts when nobody wants the result any more */
+  /**
+   * @param signal aborts when nobody wants the result any more
+   * @param isWork whether it only works, and holds no response
+   */
   constructor(
     readonly scheduler: FairScheduler,
     readonly key: string,
     readonly account: Account,
     readonly signal: AbortSignal,
+    readonly isWork = false,
   ) {}
 
   /** Waits for its turn, again after release(). It throws as the scheduler's enter() does. */
@@ -94,16 +101,17 @@ export class Ticket {
   }
 
   /**
-   * Pays for bytes that were read, and holds them. A task that becomes large waits for its turn among the large tasks.
+   * Pays for bytes that were read, and holds them unless it only works. A task that becomes large waits for its turn among the
+   * large tasks.
    * @throws Overloaded if it waits too long, or the key holds too much besides, and the reason of the signal
    */
   readonly charge = async (bytes: number): Promise<void> => {
     this.#read += bytes
     this.scheduler.pay(this.account, bytes)
-    this.hold(this.held + bytes)
+    if (!this.isWork) this.hold(this.held + bytes)
     if (this.size === 'small' && this.#read > LARGE) {
       // What waits for its turn holds its bytes. So the next task finds no room, however many have begun.
-      if (!this.scheduler.hasRoom(this.account, this.held)) throw new Overloaded()
+      if (!this.scheduler.hasRoom(this)) throw new Overloaded()
       this.release()
       this.#begun = this.scheduler.begin(this, 'large', 0)
     }
@@ -112,11 +120,11 @@ export class Ticket {
     this.signal.throwIfAborted()
   }
 
-  /** Sets how many bytes are held. */
-  hold(bytes: number): void {
-    const more = bytes - this.held
-    this.held = bytes
-    for (const each of [this.account, this.scheduler.all]) each.held += more
+  /** Sets how many bytes are held, or reserved. */
+  hold(bytes: number, of: 'held' | 'reserved' = 'held'): void {
+    const more = bytes - this[of]
+    this[of] = bytes
+    for (const each of [this.account, this.scheduler.all]) each[of] += more
     if (more < 0) this.scheduler.beginAll()
   }
 
@@ -165,9 +173,24 @@ export class Ticket {
     })
   }
 
+  /**
+   * Does work that needs memory between its turns. It is reserved when the first of them begins, so that none waits for memory
+   * that others hold. Work inside of it needs no more.
+   */
+  async reserving<T>(bytes: number, work: () => Promise<T>): Promise<T> {
+    if (this.needs > 0) return work()
+    this.needs = bytes
+    try {
+      return await work()
+    } finally {
+      this.needs = 0
+      this.hold(0, 'reserved')
+    }
+  }
+
   /** A ticket of the same key for work that several callers share. None of them ends it by leaving. */
   shared(): Ticket {
-    return new Ticket(this.scheduler, this.key, this.account, NEVER)
+    return new Ticket(this.scheduler, this.key, this.account, NEVER, true)
   }
 }
 
@@ -211,7 +234,7 @@ export class FairScheduler {
     const account = this.#accounts.memo(key)
     const underWay = tasksOf(account)
     // Where a key is alone, nobody would be served sooner.
-    return (this.#isLate && underWay >= MANY && tasksOf(this.all) > underWay) || !this.hasRoom(account)
+    return (this.#isLate && underWay >= MANY && tasksOf(this.all) > underWay) || !this.hasRoom({ account })
   }
 
   /** Measures how late the event loop is, and ends the waits that are over. */
@@ -276,18 +299,23 @@ export class FairScheduler {
    * Whether there is room for a task beside what others hold. It does not wait for what it holds itself. A key may hold a part of
    * what is left, so some is left however many keys hold all that they may (Choudhury and Hahne, 1998: dynamic thresholds).
    */
-  hasRoom(account: Account, own = 0): boolean {
+  hasRoom({ account, held = 0, isWork = false }: Pick<Ticket, 'account'> & Partial<Ticket>): boolean {
     const { all, partOfLeft } = this.options.memory
-    return account.held - own < partOfLeft * (all - this.all.held + own)
+    return isWork || account.held - held < partOfLeft * (all - this.all.held + held)
   }
 
-  #mayBegin({ account, size, held }: Ticket): boolean {
+  #mayBegin(ticket: Ticket): boolean {
+    const { account, size, needs, reserved } = ticket
     const { all, perKey } = this.options[size]
-    return this.all.running[size] < all && account.running[size] < perKey && this.hasRoom(account, held)
+    const hasPlace = this.all.running[size] < all && account.running[size] < perKey
+    // A key may reserve more for its work while it has less than is left.
+    const mayReserve = account.reserved < this.options.memory.all - this.all.reserved
+    return hasPlace && this.hasRoom(ticket) && (reserved === needs || mayReserve)
   }
 
   #run(ticket: Ticket): void {
     ticket.isRunning = true
+    ticket.hold(ticket.needs, 'reserved')
     this.#count('running', ticket, 1)
     this.#time = Math.max(this.#time, ticket.account.paid)
     this.pay(ticket.account, ticket.price)

@@ -9,7 +9,7 @@ const FIRST_ROWS = 50
 const GROWTH = 4
 const MOST_ROWS = 1000
 /** About how many bytes of BSON a page has. */
-const PAGE_BYTES = 2 * 1024 * 1024
+export const PAGE_BYTES = 2 * 1024 * 1024
 
 /** A function that reads the next page: few records at first, and then as many as fit. The page after the last is empty. */
 export const pagesOf = (order: Order, read: ReadSlice, limit = Number.POSITIVE_INFINITY) => {

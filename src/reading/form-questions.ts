@@ -143,7 +143,7 @@ export const observe = async (
   }
   await reader.each(reader.select(resource, { ...filters, fields: ['answers', 'createdAt'] }), use, {
     limit,
-    kept: () => texts + answers(),
+    needs: MAX_TEXTS + (hasWords ? MAX_ANSWERS : 0),
   })
   if (tooMuch !== undefined) return tooMuch
   const place = ({ places, asked }: Counted) => places / asked

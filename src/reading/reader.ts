@@ -1,6 +1,6 @@
 // Reads for one request: what its key may see, in the turns of its ticket.
 import type { Listing } from '../../schemas/common.js'
-import { type BsonDocument, type BsonList, sizeOf } from '../bson/reader.js'
+import type { BsonDocument, BsonList } from '../bson/reader.js'
 import type { Ticket } from '../limits/scheduler.js'
 import { allEnded } from '../limits/work.js'
 import type { Resource } from '../pipelines/resource.js'
@@ -8,7 +8,7 @@ import { Query, restrictionsOn, type Scope } from '../pipelines/stages.js'
 import { type ProblemError, problem } from '../problems/problems.js'
 import { readWithReferences } from '../store/references.js'
 import type { KeptTotals, Store, Timed } from '../store/store.js'
-import { pagesOf } from './all-pages.js'
+import { PAGE_BYTES, pagesOf } from './all-pages.js'
 import { isLargePage, onTimeout, timeoutProblem } from './cost.js'
 import type { Start } from './position.js'
 import type { Projection } from './projection.js'
@@ -63,28 +63,29 @@ export class Reader {
 
   /**
    * Uses all records of a list, page by page, each page in a turn of its own. While a page is used, the next one is read. What
-   * has begun waits longer for its turns.
+   * has begun, or needs much memory, waits longer for its turns.
    * @param use returns whether it wants no more
-   * @param kept how many bytes are kept of what was used. They are held until the ticket holds something else
+   * @param needs how many bytes are kept of what was used, at the most
    */
   each(
     selection: Selection,
     use: (rows: readonly BsonDocument[]) => Promise<boolean>,
-    { limit, kept = () => 0 }: { limit?: number | undefined; kept?: () => number } = {},
+    { limit, needs = 0 }: { limit?: number | undefined; needs?: number } = {},
   ): Promise<void> {
     const next = this.pages(selection, limit)
     const { ticket } = this
-    const { held } = ticket
     let rows: readonly BsonDocument[] = []
     const page = async () => {
       const [isOver, following] = await allEnded([rows.length > 0 && use(rows), next()])
       rows = following
       return isOver || rows.length === 0
     }
-    return ticket.aside(async () => {
-      for (let isOver = await this.inTurn(page); !isOver; isOver = await this.inTurn(page, WAIT_BETWEEN_MS))
-        ticket.hold(held + kept() + sizeOf(rows))
-    })
+    return ticket.aside(() =>
+      ticket.reserving(needs + 2 * PAGE_BYTES, async () => {
+        let isOver = await this.inTurn(page, needs > 0 ? WAIT_BETWEEN_MS : undefined)
+        while (!isOver) isOver = await this.inTurn(page, WAIT_BETWEEN_MS)
+      }),
+    )
   }
 
   /**
@@ -117,11 +118,7 @@ export class Reader {
   kept<T>(query: Query, read: (shared: Reader) => Promise<T>): Promise<T> {
     const { store, scope, ticket } = this
     const isQuick = store.isQuick(query)
-    const kept = () =>
-      store.keep(query, (timed) => {
-        const own = ticket.shared()
-        return read(new Reader(store, scope, own, isQuick, timed)).finally(() => own.hold(0))
-      })
+    const kept = () => store.keep(query, (timed) => read(new Reader(store, scope, ticket.shared(), isQuick, timed)))
     return isQuick ? kept() : ticket.aside(kept)
   }
 

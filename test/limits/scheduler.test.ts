@@ -317,7 +317,10 @@ t.test('while the service is late, a key that is alone gets as many tasks as bef
 
 /** Something that happens to a scheduler. `pick` chooses one of the tasks for which it can happen. */
 const event = fc.record({
-  kind: fc.constantFrom('small', 'small', 'small', 'large', 'charge', 'hold', 'release', 'release', 'abort', 'tick'),
+  kind: fc.constantFrom(
+    ...['small', 'small', 'small', 'large', 'charge', 'hold', 'release', 'release', 'abort', 'tick'],
+    ...['work', 'work', 'pause', 'pause'],
+  ),
   pick: fc.nat(1000),
   amount: fc.nat(1.5 * LARGE),
 })
@@ -329,6 +332,10 @@ interface Task {
   state: 'waiting' | 'grown' | 'running' | 'over'
   ticket?: Ticket
   held: number
+  /** Of work: what it needs, whether that is reserved, and how it ends. */
+  readonly needs: number
+  isReserved?: boolean
+  end?: () => void
 }
 
 t.test('never more tasks run than may, none waits that could run, and nothing is forgotten', async () => {
@@ -345,20 +352,49 @@ t.test('never more tasks run than may, none waits that could run, and nothing is
       those('running').filter((task) => task.size === size && (key ?? task.key) === task.key).length
     const held = (key?: string) =>
       tasks.reduce((sum, task) => sum + ((key ?? task.key) === task.key ? task.held : 0), 0)
-    const hasRoom = ({ key, held: own }: Task) =>
-      held(key) - own < options.memory.partOfLeft * (options.memory.all - held() + own)
+    const reserved = (key?: string) =>
+      tasks.reduce((sum, task) => sum + (task.isReserved && (key ?? task.key) === task.key ? task.needs : 0), 0)
+    const hasRoom = ({ key, held: own, needs, isReserved }: Task) =>
+      needs > 0
+        ? isReserved || reserved(key) < options.memory.all - reserved()
+        : held(key) - own < options.memory.partOfLeft * (options.memory.all - held() + own)
     const hasPlace = ({ size, key }: Task) =>
       running(size) < options[size].all && running(size, key) < options[size].perKey
     const begin = (size: Size, key: string) => {
-      const task: Task = { key, caller: new AbortController(), size, state: 'waiting', held: 0 }
+      const task: Task = { key, caller: new AbortController(), size, state: 'waiting', held: 0, needs: 0 }
       tasks.push(task)
       scheduler.enter(key, size === 'small' ? SMALL : LARGE, task.caller.signal).then(
         (ticket) => Object.assign(task, { state: 'running', ticket, isNew: true }),
         () => Object.assign(task, { state: 'over' }),
       )
     }
+    const takeTurn = async (task: Task) => {
+      task.state = 'waiting'
+      await task.ticket?.enter(LARGE)
+      Object.assign(task, { state: 'running', isReserved: true })
+    }
+    const work = (key: string, needs: number) => {
+      const ticket = owners.get(key)?.shared() as Ticket
+      const [caller, size, state] = [new AbortController(), 'large', 'waiting'] as const
+      const task: Task = { key, caller, size, state, ticket, held: 0, needs }
+      tasks.push(task)
+      const turns = async () => {
+        const ended = new Promise<void>((resolve) => {
+          task.end = resolve
+        })
+        await takeTurn(task)
+        await ended
+      }
+      const over = () => Object.assign(task, { state: 'over', isReserved: false })
+      ticket.reserving(needs, turns).then(over, over)
+    }
+    const release = (task: Task | undefined) => {
+      Object.assign(task ?? {}, { state: 'over' })
+      task?.ticket?.release()
+      task?.end?.()
+    }
     const charge = (task: Task, bytes: number) => {
-      task.held += bytes
+      if (task.needs === 0) task.held += bytes
       const charged = task.ticket?.charge(bytes)
       if (task.ticket?.size !== task.size) Object.assign(task, { size: task.ticket?.size, state: 'grown' })
       charged?.then(
@@ -367,12 +403,19 @@ t.test('never more tasks run than may, none waits that could run, and nothing is
       )
     }
     const happen = async (kind: string, pick: number, amount: number) => {
-      const of = (...states: Task['state'][]) => those(...states)[pick % Math.max(1, those(...states).length)]
+      const of = (...states: Task['state'][]) => oneOf(those(...states))
+      const oneOf = (some: readonly Task[]) => some[pick % Math.max(1, some.length)]
+      const isWork = ({ needs }: Task) => needs > 0
       if (kind === 'small' || kind === 'large') begin(kind, 'abcd'[pick % 4] as string)
       else if (kind === 'tick') await pass(amount % 3000)
-      else if (kind === 'abort') of('waiting', 'grown')?.caller.abort()
-      else if (kind === 'hold') {
-        const task = of('running', 'over')
+      else if (kind === 'abort') oneOf(those('waiting', 'grown').filter((task) => !isWork(task)))?.caller.abort()
+      else if (kind === 'work') work('abcd'[pick % 4] as string, 1 + 2 * amount)
+      else if (kind === 'pause') {
+        const task = oneOf(those('running').filter(isWork))
+        task?.ticket?.release()
+        if (task !== undefined) takeTurn(task).catch(() => release(task))
+      } else if (kind === 'hold') {
+        const task = oneOf(those('running', 'over').filter((task) => !isWork(task)))
         if (task?.ticket === undefined) return
         task.held = amount
         task.ticket.hold(amount)
@@ -380,7 +423,7 @@ t.test('never more tasks run than may, none waits that could run, and nothing is
         const task = of('running')
         if (task === undefined) return
         if (kind === 'charge') charge(task, amount)
-        else Object.assign(task, { state: 'over' }) && task.ticket?.release()
+        else release(task)
       }
     }
     const check = (before: readonly Task[]) => {
@@ -392,12 +435,21 @@ t.test('never more tasks run than may, none waits that could run, and nothing is
           throw new Error('another number waits')
       }
       if (scheduler.all.held !== held()) throw new Error('another amount is held')
+      if (scheduler.all.reserved !== reserved()) throw new Error('another amount is reserved')
+      const largest = Math.max(0, ...tasks.map(({ needs, isReserved }) => (isReserved ? needs : 0)))
+      if (reserved() - largest >= options.memory.all) throw new Error('too much is reserved')
       for (const task of those('running').filter((task) => before.includes(task) && !hasRoom(task)))
         throw new Error(`a task of ${task.key} has begun without memory`)
       const could = those('waiting', 'grown').find(
         (task) => !task.caller.signal.aborted && hasPlace(task) && hasRoom(task),
       )
       if (could !== undefined) throw new Error(`a task of ${could.key} waits and could run`)
+    }
+    const owners = new Map<string, Ticket>()
+    for (const key of 'abcd') {
+      const owner = await scheduler.enter(key, SMALL)
+      owner.release()
+      owners.set(key, owner)
     }
     for (const { kind, pick, amount } of events) {
       const waiting = those('waiting', 'grown')
@@ -407,7 +459,7 @@ t.test('never more tasks run than may, none waits that could run, and nothing is
     }
     for (const task of tasks) {
       task.held = 0
-      task.ticket?.hold(0)
+      if (task.needs === 0) task.ticket?.hold(0)
     }
     await pass(50)
     for (let rounds = 0; those('waiting', 'grown', 'running').length > 0; rounds++) {
@@ -459,6 +511,36 @@ t.test('a task that waits for something else lets others run, and goes on as it 
     )
     t.equal(ticket.isRunning, false, 'what has failed waits for no turn')
   }
+})
+
+t.test('work reserves its memory when it begins, and what it reads counts as no unread response', async (t) => {
+  const { scheduler, enter, begun } = schedulerOf({ memory: { all: 4 * MB, partOfLeft: 1 / 3 } })
+  const owner = await enter('a1')
+  owner.hold(4 * MB)
+  owner.release()
+  const ends: (() => void)[] = []
+  const work = async (name: string, bytes: number) => {
+    const ticket = owner.shared()
+    await ticket.reserving(bytes, async () => {
+      await ticket.inTurn(async () => ticket.charge(8 * MB))
+      begun.push(name)
+      await new Promise<void>((resolve) => ends.push(resolve))
+      await ticket.reserving(8 * MB, () => ticket.inTurn(async () => {}))
+    })
+  }
+  const all = [work('one', MB), work('two', 8 * MB), work('three', 1)]
+  await settled()
+  t.same([begun.splice(0), scheduler.all.reserved], [['a1', 'one', 'two'], 9 * MB], 'one may be beyond the bound')
+  t.equal(scheduler.all.held, 4 * MB)
+  ends[0]?.()
+  await all[0]
+  t.same([begun.splice(0), scheduler.all.reserved], [[], 8 * MB], 'what has begun waits for no memory')
+  ends[1]?.()
+  await settled()
+  t.same([begun.splice(0), scheduler.all.reserved], [['three'], 1])
+  ends[2]?.()
+  await Promise.all(all)
+  t.equal(scheduler.all.reserved, 0)
 })
 
 t.test('a key has a bound on the tasks that wait for something else', async (t) => {

@@ -275,6 +275,39 @@ t.test('After a count that failed, and when entries were added, the next check i
   t.same([codes, (await ask('minEntries=21'))._metadata.entries], [['query_timeout'], entries + 1])
 })
 
+t.test('While a key checks much, it is served all else, and a second check of it waits for the first', async (t) => {
+  const stored = testStore(t)
+  const pages: (() => void)[] = []
+  let isHeld = true
+  const store: typeof stored = {
+    ...stored,
+    aggregate: async (...query) => {
+      // The pages of the check, of which the third has to wait. The first have more than a key may hold of responses.
+      if (isHeld && pages.length < 3) await new Promise<void>((go) => (pages.push(go) < 3 ? go() : undefined))
+      return stored.aggregate(...query)
+    },
+  }
+  const long = (n: number) => ({ type: 'singleChoice', question: 'Why?', answer: `${n}${'x'.repeat(4_000_000)}` })
+  const { get, keyOf } = await testApp(t, {
+    settings: { RESPONSE_MEMORY_MB: '64' },
+    store,
+    fill: async () => {
+      await fillTenants(stored)
+      for (let n = 0; n < 6; n++)
+        await stored.insert('entries', [a.entry(20 + n, { _id: `much-${n}`, answers: [long(n)] })])
+    },
+  })
+  await keyOf(A)
+  const ask = (query: string) => get(`/v1/checks/agents?idFrom=much&idTo=mucu&${query}`, A)
+  const checks = [ask('checks=copy'), ask('checks=long')]
+  while (pages.length < 3) await setTimeout(5)
+  const others = await Promise.all(Array.from({ length: 20 }, () => get('/v1/agents/agent1-a', A)))
+  isHeld = false
+  pages[2]?.()
+  const codes = [...others, ...(await Promise.all(checks))].map(({ statusCode }) => statusCode)
+  t.same(codes, Array(22).fill(200))
+})
+
 t.test('A database that is too slow is an error that says what may help', async (t) => {
   const store = testStore(t)
   const slow = async () => {
