@@ -9,7 +9,7 @@ const CHOICE = 40 * PART
 /** Lists that are in a record have numbers in a table. */
 const INSIDE = /^\d+$/
 const LESS =
-  'Where the tool has them, filters, fields and a smaller limit or top ask for less, and a question finds others. count_entries counts all: forms with names=true, answers by the key of a question. GET /v1/entries/{id} has a whole entry.'
+  'Where the tool has them, filters, fields, a question and a smaller limit or top ask for less. count_entries counts all: forms with names=true, answers by the key of a question. GET /v1/entries/{id} has a whole entry.'
 
 /** What a tool gives, before it is cut. */
 export interface ToolResult extends Given {

@@ -2,7 +2,7 @@
 import type { TSchema } from '@sinclair/typebox'
 import type { Answered } from '../../schemas/entries.js'
 import { type Question, SummaryQuery } from '../../schemas/summaries.js'
-import { runInSlices, slices } from '../limits/work.js'
+import { runInSlices } from '../limits/work.js'
 import { formQuestions } from '../reading/form-questions.js'
 import type { Reader } from '../reading/reader.js'
 import { questionKey } from '../serializer/question-columns.js'
@@ -11,6 +11,8 @@ import { MOST_ALLOWED, MOST_CHARACTERS, MOST_TOLD, quoted, taken, wordsIn, wrong
 
 /** So many words are looked for in so many of the first characters of a question. */
 const [MOST_WORDS, MOST_SEARCHED] = [50, 1000]
+/** So many questions are looked at before other requests go on: long ones take half a millisecond each. */
+const SLICE = 10
 
 /**
  * Questions with what they have of a key, a text or words: all of it, the same words, or so many of them. The nearest are
@@ -18,14 +20,13 @@ const [MOST_WORDS, MOST_SEARCHED] = [50, 1000]
  */
 function* rankedBy(asked: string, words: readonly string[], all: readonly Question[]) {
   const ranked: { question: Question; rank: number }[] = []
-  const isSliceOver = slices()
   for (const question of all) {
     const text = wordsIn(question.question.slice(0, MOST_SEARCHED)).join(' ')
     const hits = words.filter((word) => text.includes(word)).length
     const isIt = question.question === asked || question.key === asked
     const rank = text === words.join(' ') ? words.length + 1 : hits
     ranked.push({ question, rank: isIt ? Number.POSITIVE_INFINITY : rank })
-    if (isSliceOver(text)) yield
+    if (ranked.length % SLICE === 0) yield
   }
   return ranked.sort((a, b) => b.rank - a.rank)
 }

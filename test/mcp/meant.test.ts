@@ -94,7 +94,7 @@ t.test('all questions of a long form are shown, and one is found by words of its
   t.match(all, {
     total: 81,
     questions: { length: 81 },
-    truncated: /^choices has the first \d of 50\. .* a question finds others/,
+    truncated: /^choices has the first \d of 50\. .* a question and a smaller limit/,
   })
   const found: unknown[] = []
   for (const question of [
