@@ -84,6 +84,9 @@ export function* textsOf(bytes: Buffer, value: Element): Generator<string | unde
     yield stringOf(bytes, item) ?? numberOf(bytes, item)?.toString()
 }
 
+/** The same text in memory of its own. V8's part of a text keeps the whole text, however long it is. Half of a pair becomes U+FFFD. */
+export const ownText = (text: string): string => Buffer.from(text).toString()
+
 const [NUMBER, STRING, OTHER] = ['1', '2', '3']
 
 /**

@@ -1,5 +1,6 @@
 // The checks: which bounds follow from the entries, and which of them are outside. docs/second-look.md has the formulas.
 import { type Check, type EntryCheck, entryChecks, type Flag, type Sameness } from '../../schemas/checks.js'
+import { ownText } from '../bson/values.js'
 import { questionKey } from '../serializer/question-columns.js'
 import { at, type Columns, type Group, tooMuch } from './columns.js'
 import { distance, quantile, spread } from './statistics.js'
@@ -147,7 +148,10 @@ function* ofNumbers(findings: Findings, minEntries: number): Work {
       yield
       if (low === high) continue
       const bounds = [low - RANGES * (high - low), high + RANGES * (high - low)] as const
-      const question = { key: questionKey(text), question: text.slice(0, SHOWN).replace(/[\ud800-\udbff]$/, '') }
+      const question = {
+        key: questionKey(text),
+        question: ownText(text.slice(0, SHOWN).replace(/[\ud800-\udbff]$/, '')),
+      }
       for (const [i, row] of rows.entries()) {
         const value = at(numbers, i)
         findings.look('number', row)

@@ -1,7 +1,9 @@
 // Single values of documents, whatever their types are.
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import t from 'tap'
 import { DamagedBson } from '../../src/bson/reader.js'
-import { dateOf, fieldOf, integerOf, lastFieldOf, stringOf } from '../../src/bson/values.js'
+import { dateOf, fieldOf, integerOf, lastFieldOf, ownText, stringOf } from '../../src/bson/values.js'
 import { documentOf, stored } from '../support/stored.js'
 
 const { bytes } = documentOf([
@@ -39,4 +41,16 @@ t.test('of several elements with a name the first or the last is found', async (
   t.equal(stringOf(bytes, fieldOf(bytes, 0, 'name')), 'first')
   t.equal(stringOf(bytes, lastFieldOf(bytes, 0, 'name')), 'last')
   for (const find of [fieldOf, lastFieldOf]) t.equal(find(bytes, 0, 'nothing'), undefined)
+})
+
+t.test('A part of a text that has memory of its own does not keep the whole text', async (t) => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  collect()
+  const before = process.memoryUsage().heapUsed
+  const whole = Buffer.alloc(500_000, 'Kanọ ')
+  const parts = Array.from({ length: 100 }, () => ownText(whole.toString().slice(0, 200)))
+  collect()
+  t.ok(process.memoryUsage().heapUsed - before < 5_000_000, 'the texts have 50 MB')
+  t.same(new Set(parts), new Set(['Kanọ '.repeat(40)]))
 })
