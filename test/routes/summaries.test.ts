@@ -1175,6 +1175,25 @@ t.test('what is shown of questions is bounded', async (t) => {
   t.equal((await questions('questions')).detail, 'id has questions of more than 4194304 bytes')
 })
 
+t.test('a long form with an open question has questions, and what is left of their memory is whole bytes', async (t) => {
+  const answers = (n: number) => [
+    { type: 't', question: 'Open?', answer: `${n}${'x'.repeat(200)}` },
+    ...Array.from({ length: n === 0 ? 99 : 0 }, (_, i) => ({ type: 't', question: `${i}?`, answer: 'a' })),
+  ]
+  const { get } = await testApp(t, {
+    fill: async (store) => {
+      await store.insert('forms', [a.form])
+      const entries = Array.from({ length: 600 }, (_, n) => ({ ...a.entry(n), form: a.form._id, answers: answers(n) }))
+      await store.insert('entries', entries as never)
+    },
+  })
+  const response = await get(`/v1/forms/${a.form._id}/questions`, A)
+  t.equal(response.statusCode, 200, response.body.slice(0, 200))
+  const { data } = response.json()
+  t.same([data.length, data[0].choices.length + data[0].others, data[0].distinct], [100, 600, 600])
+  t.ok(data[0].others > 0, 'its part of the memory has not all of its answers')
+})
+
 t.test('a question is looked for to the end, and a wrong key not again at once', async (t) => {
   const store = testStore(t)
   let reads = 0
