@@ -84,6 +84,23 @@ export function* textsOf(bytes: Buffer, value: Element): Generator<string | unde
     yield stringOf(bytes, item) ?? numberOf(bytes, item)?.toString()
 }
 
+/** A longer text is no number. */
+const LONGEST_NUMBER = 100
+/** As docs/asking.md says it. The pages and examples/second_look.py have the same. */
+const NUMERAL = /^[ \t\r\n]*-?\d+(\.\d+)?(e[+-]?\d+)?[ \t\r\n]*$/i
+
+/** The number that a text is, or undefined. */
+export const numberIn = (text: string): number | undefined => {
+  const number = text.length <= LONGEST_NUMBER && NUMERAL.test(text) ? Number(text) : Number.NaN
+  return Number.isFinite(number) ? number : undefined
+}
+
+/** The number that an answer is, by its texts: alone or in a list of one. Empty texts, and what is no text, do not count. */
+export const numberOfWords = (words: readonly (string | undefined)[]): number | undefined => {
+  const [word = '', ...others] = words.filter(Boolean)
+  return others.length === 0 ? numberIn(word) : undefined
+}
+
 /** The same text in memory of its own. V8's part of a text keeps the whole text, however long it is. Half of a pair becomes U+FFFD. */
 export const ownText = (text: string): string => Buffer.from(text).toString()
 

@@ -2,7 +2,7 @@
 // its place in all columns.
 import { hash, randomInt } from 'node:crypto'
 import { Bson, type BsonDocument, documentEnd, documentsIn } from '../bson/reader.js'
-import { dateOf, fieldOf, numberOf, stringOf } from '../bson/values.js'
+import { dateOf, fieldOf, numberOf, numberOfWords, stringOf } from '../bson/values.js'
 import { runInSlices, slices } from '../limits/work.js'
 import { entries } from '../pipelines/entries.js'
 import { invalidParameter } from '../problems/problems.js'
@@ -24,8 +24,6 @@ const LEAST_COPIED = 5
 const [MOST_KNOWN, KNOWN_LENGTH] = [20_000, 500]
 /** The types of closed questions: their answers are chosen. */
 const CHOSEN = ['singleChoice', 'multiChoice']
-/** A number in digits, as an entry has it that was typed. */
-const NUMBER = /^-?\d{1,30}(\.\d{1,30})?$/
 
 const helps = 'a narrower filter, such as createdSince or form, or fewer checks help'
 export const tooMuch = (fault: string) =>
@@ -194,11 +192,11 @@ export class Columns {
     const words = [...wordsOf(bytes, at)].filter((word) => word)
     const text = stringOf(bytes, fieldOf(bytes, at, 'question')) ?? ''
     const isChosen = CHOSEN.includes(typeOf(bytes, at) ?? '')
-    const [word = ''] = words
+    const number = isChosen ? undefined : numberOfWords(words)
     const answer = {
       text,
       ...(isChosen && { choice: words.join('\0') }),
-      ...(!isChosen && words.length === 1 && NUMBER.test(word) && { number: Number(word) }),
+      ...(number !== undefined && { number }),
       digest: words.length === 0 ? undefined : digestOf(JSON.stringify([text, words])),
     }
     if (written.length > KNOWN_LENGTH) return answer

@@ -36,9 +36,7 @@ export const isCreatedWithin = (first: number, last: number): Expression => ({
 })
 /** When an entry was created, or null. */
 export const created: Expression = { $cond: [isCreatedWithin(0, 0), '$createdAt', NOTHING] }
-/** Whether a value is a finite number. */
-export const isNumber = (value: Expression): Expression => ({
-  $and: isNumberWithin(value, -Number.MAX_VALUE, Number.MAX_VALUE),
-})
-/** How long it took, or null. */
-export const duration: Expression = { $cond: [isNumber('$duration'), '$duration', NOTHING] }
+/** How long it took as a finite number, or null. */
+export const duration: Expression = {
+  $cond: [{ $and: isNumberWithin('$duration', -Number.MAX_VALUE, Number.MAX_VALUE) }, '$duration', NOTHING],
+}

@@ -180,7 +180,7 @@ function* shownOf(all: readonly Counted[]): Generator<void, { questions: Questio
   const questions: Question[] = []
   let left = MAX_SHOWN
   for (const [i, { question, types, words, distinct, asked, places, answered, given, first, last }] of all.entries()) {
-    let share = left / (all.length - i)
+    let share = Math.floor(left / (all.length - i))
     left -= share
     const choices: Choice[] = []
     for (const choice of yield* firstOf(choicesOf(words), byCount, MAX_CHOICES)) {
