@@ -10,11 +10,7 @@ import {
   valueEnd,
 } from './reader.js'
 
-/**
- * The first element with this name, in the document that begins at `start`. It creates an object only for what it finds,
- * because a feed looks into every row.
- * @param name of ASCII characters
- */
+/** The first element with this ASCII name. Only what is found becomes an object: a feed looks into every row. */
 export const fieldOf = (bytes: Buffer, start: number, name: string): Element | undefined =>
   find(bytes, start, name, false)
 
@@ -42,7 +38,6 @@ const find = (bytes: Buffer, start: number, name: string, isLast: boolean): Elem
 export const present = (element: Element | undefined): Element | undefined =>
   element?.type === Bson.null || element?.type === Bson.undefined ? undefined : element
 
-/** A value of a document, without its name. */
 export type BareElement = Pick<Element, 'type' | 'at'>
 
 /** The items of an array, or a single value. */
@@ -59,7 +54,6 @@ const isAt = (bytes: Buffer, place: number, text: string): boolean => {
 export const dateOf = (bytes: Buffer, element: Element | undefined): number | undefined =>
   element?.type === Bson.date ? Number(bytes.readBigInt64LE(element.at)) : undefined
 
-/** A string, or undefined if the element is missing or not a string. */
 export const stringOf = (bytes: Buffer, element: Element | undefined): string | undefined =>
   element?.type === Bson.string ? bytes.toString('utf8', element.at + 4, element.next - 1) : undefined
 

@@ -115,7 +115,6 @@ const columnOf = ({ name, shape }: Field): Column => {
   }
 }
 
-/** How Parquet has a value. */
 interface Encoding {
   /** The element of the value itself, and then the elements of the values in it. */
   readonly elements: readonly SchemaElement[]

@@ -85,7 +85,6 @@ interface Column {
   readonly beside?: Iterable<unknown>
 }
 
-/** What a summary shows of its groups. */
 const columnsOf = async (
   reader: Reader,
   { names, measure }: Parameters<typeof summaryOf>[1],

@@ -73,11 +73,6 @@ export const entries = defineResource<EntryListQuery>({
   },
   record: {
     schema: Entry,
-    stages: {
-      dispatch: embed('dispatches'),
-      form: embed('forms'),
-      project: embed('projects'),
-      agent: embed('agents'),
-    },
+    stages: { dispatch: embed('dispatches'), form: embed('forms'), project: embed('projects'), agent: embed('agents') },
   },
 })

@@ -16,10 +16,7 @@ import {
 } from '../problems/problems.js'
 import { HOST } from './address.js'
 
-/**
- * The longest value, in characters, of each header that the service or one of its libraries parses: the time to parse
- * some of them grows with the square of their length.
- */
+/** The longest value of each parsed header, in characters. The time to parse some grows with the square of it. */
 export const MAX_HEADER_LENGTHS = {
   accept: 1000,
   'accept-encoding': 500,

@@ -28,7 +28,6 @@ const label = Buffer.from(',"changedAt":')
 const { changedAt, ...ofTombstones } = DeletedRecord.properties
 const writeTombstone = compileDocuments({ schema: Type.Object(ofTombstones), named: new Map() })
 
-/** The items of a page. */
 export const feedItems = (writeRecord: DocumentWriter): RowFormat<FeedItem> =>
   jsonArray((item, out) => {
     const write = item.isDeleted ? writeTombstone : writeRecord
@@ -36,7 +35,6 @@ export const feedItems = (writeRecord: DocumentWriter): RowFormat<FeedItem> =>
     addStamp(item, out)
   })
 
-/** Writes an item that stands for a record that does not fit. */
 export const writeUnreadable: OnFailure<FeedItem> = (item, error, out) => {
   const { id, message } = describe(item, error)
   out.text(json({ id, unreadable: true, message }))

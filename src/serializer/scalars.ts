@@ -160,7 +160,6 @@ const days = { numbers: new Float64Array(DAYS).fill(Number.NaN), json: new Bytes
 export const timeOf = ({ view }: Bytes, at: number): number =>
   view.getInt32(at + 4, true) * 0x1_0000_0000 + view.getUint32(at, true)
 
-/** Whether a time can be written. */
 export const isInstant = (time: number): boolean => time >= MIN_TIME && time <= MAX_TIME
 
 /** Writes a time that isInstant(), in milliseconds since 1970, as Date.toISOString does. It takes TIME_BYTES. */
@@ -274,7 +273,6 @@ const stringOrNumber: ScalarWriter = {
   },
 }
 
-/** Writes a JSON string without its quotes. */
 export const unquoted =
   (write: Write): Write =>
   (input, type, at, output, to) => {
@@ -290,5 +288,4 @@ export const bare: Write = (input, type, at, output, to) => {
   return to + input.bytes.copy(output.bytes, to, at + 4, at + 3 + input.view.getInt32(at, true))
 }
 
-/** The writers for scalars, by the type of the schema. */
 export const scalars = { string, instant, number, integer, boolean, null: nothing, text: stringOrNumber }

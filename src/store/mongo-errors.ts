@@ -29,10 +29,7 @@ const OUTAGES = new Set([
   13_435, // NotPrimaryNoSecondaryOk
   13_436, // NotPrimaryOrSecondary
 ])
-/**
- * What FerretDB says, under the code of any internal error, when its PostgreSQL does not run, starts or stops, or has closed the
- * connection.
- */
+/** What FerretDB says, with this code of any internal error, when PostgreSQL is down, starts, stops or hangs up. */
 const INTERNAL_ERROR = 1
 const WITHOUT_POSTGRESQL =
   /failed to connect to|the database system is|terminating connection|too many clients|unexpected EOF|conn closed|connection reset/
