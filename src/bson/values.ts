@@ -98,6 +98,9 @@ export const numberOfWords = (words: readonly (string | undefined)[]): number | 
 /** The same text in memory of its own. V8's part of a text keeps the whole text, however long it is. Half of a pair becomes U+FFFD. */
 export const ownText = (text: string): string => Buffer.from(text).toString()
 
+/** About how many bytes a text takes, with what a map takes for it. */
+export const memoryOf = (text: string): number => 100 + 2 * text.length
+
 const [NUMBER, STRING, OTHER] = ['1', '2', '3']
 
 /**

@@ -1,7 +1,7 @@
 // The questions that were observed in entries, with their answers.
 import type { Question } from '../../schemas/summaries.js'
 import type { BsonDocument } from '../bson/reader.js'
-import { dateOf, fieldOf } from '../bson/values.js'
+import { dateOf, fieldOf, memoryOf } from '../bson/values.js'
 import { firstOf, runInSlices, slices } from '../limits/work.js'
 import { entries as resource } from '../pipelines/entries.js'
 import { Query } from '../pipelines/stages.js'
@@ -17,8 +17,8 @@ const MAX_CHOICES = 1000
 const MAX_TEXTS = 4 * 1024 * 1024
 const MAX_ANSWERS = 64 * 1024 * 1024
 const MAX_SHOWN = 8 * 1024 * 1024
-/** About how much memory a text takes, with what a map takes for it. */
-const sizeOf = (text: string): number => 100 + text.length
+/** About how much memory a question takes besides its texts. */
+const QUESTION_BYTES = 1000
 
 /** What was counted of a question. Times are in milliseconds. */
 interface Counted {
@@ -30,9 +30,6 @@ interface Counted {
   bytes: number
   /** How many there are, or were when they took too much. */
   distinct: number
-  /** The answers of the last entry that answers it, and its number. */
-  readonly newest: Set<string>
-  answeredBy: number
   /** How many answers were given, each once by an entry. */
   given: number
   asked: number
@@ -41,6 +38,8 @@ interface Counted {
   first: number
   last: number
 }
+
+type Answered = Map<Counted, Set<string>>
 
 export interface ObservedQuestions {
   /** In the order of their mean place. */
@@ -68,39 +67,31 @@ export const observe = async (
   let [entries, texts] = [0, 0]
   const isSliceOver = slices()
   const begin = (question: string): Counted => {
-    const nothing = {
-      newest: new Set<string>(),
-      bytes: 0,
-      distinct: 0,
-      answeredBy: 0,
-      given: 0,
-      asked: 0,
-      places: 0,
-      answered: 0,
-    }
+    const nothing = { bytes: 0, distinct: 0, given: 0, asked: 0, places: 0, answered: 0 }
     const never = { first: Number.POSITIVE_INFINITY, last: Number.NEGATIVE_INFINITY }
     const counted = { question, types: new Set<string>(), words: new Map<string, number>(), ...nothing, ...never }
     all.set(question, counted)
-    texts += sizeOf(question)
+    texts += QUESTION_BYTES + memoryOf(question)
     return counted
   }
-  const answer = (counted: Counted, word: string, created: number | undefined): void => {
-    const { words, newest } = counted
-    if (counted.answeredBy !== entries) {
-      counted.answeredBy = entries
+  /** @param answered what an entry has answered to each question so far */
+  const answer = (counted: Counted, word: string, created: number | undefined, answered: Answered): void => {
+    const { words } = counted
+    const own = answered.get(counted) ?? new Set()
+    if (own.size === 0) {
+      answered.set(counted, own)
       counted.answered += 1
       counted.first = Math.min(counted.first, created ?? counted.first)
       counted.last = Math.max(counted.last, created ?? counted.last)
-      newest.clear()
     }
-    if (newest.has(word)) return
-    newest.add(word)
+    if (own.has(word)) return
+    own.add(word)
     counted.given += 1
     if (words === undefined) return
     const count = words.get(word) ?? 0
     if (count === 0) {
       counted.distinct += 1
-      counted.bytes += sizeOf(word)
+      counted.bytes += memoryOf(word)
     }
     words.set(word, count + 1)
   }
@@ -109,6 +100,7 @@ export const observe = async (
     for (const { bytes } of rows) {
       entries += 1
       const created = dateOf(bytes, fieldOf(bytes, 0, 'createdAt'))
+      const answered: Answered = new Map()
       let place = 0
       for (const { question, at } of answersOf(bytes)) {
         place += 1
@@ -120,10 +112,10 @@ export const observe = async (
         const type = typeOf(bytes, at)
         if (type !== undefined && !counted.types.has(type)) {
           counted.types.add(type)
-          texts += sizeOf(type)
+          texts += memoryOf(type)
         }
         for (const word of hasWords ? wordsOf(bytes, at) : []) {
-          if (word !== undefined) answer(counted, word, created)
+          if (word !== undefined) answer(counted, word, created, answered)
           if (isSliceOver(word)) yield
         }
       }
@@ -184,7 +176,7 @@ function* shownOf(all: readonly Counted[]): Generator<void, { questions: Questio
     left -= share
     const choices: Choice[] = []
     for (const choice of yield* firstOf(choicesOf(words), byCount, MAX_CHOICES)) {
-      share -= sizeOf(choice.answer)
+      share -= memoryOf(choice.answer)
       if (share < 0) break
       choices.push(choice)
     }

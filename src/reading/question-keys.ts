@@ -2,7 +2,7 @@
 import { LRUCache } from 'lru-cache'
 import type { Answered } from '../../schemas/entries.js'
 import { Bson, type BsonDocument, elements } from '../bson/reader.js'
-import { fieldOf, stringOf, textsOf } from '../bson/values.js'
+import { fieldOf, memoryOf, stringOf, textsOf } from '../bson/values.js'
 import { runInSlices, slices } from '../limits/work.js'
 import { entries } from '../pipelines/entries.js'
 import { Query } from '../pipelines/stages.js'
@@ -42,7 +42,7 @@ export const isKey = (text: string): boolean => /^[\da-f]{12}$/.test(text)
 /** The texts of questions, by scope, form and key. A key stands for one text for ever. */
 const known = new LRUCache<string, string>({
   maxSize: 16 * 1024 * 1024,
-  sizeCalculation: (text, place) => text.length + place.length,
+  sizeCalculation: (text, place) => memoryOf(text) + memoryOf(place),
 })
 
 /**
@@ -59,7 +59,11 @@ export const questionOf = async (
   const place = JSON.stringify([bindingOf(reader.scope), form, key])
   // That no question has the key is kept too, as a total is.
   const query = Query.in(reader.scope, 'entries', [{ form }, { question: key }], [])
-  const text = known.get(place) ?? (await reader.kept(query, (shared) => findQuestion(shared, form, key)))
+  const find = async (shared: Reader) => {
+    const text = await findQuestion(shared, form, key)
+    return { text, bytes: memoryOf(text ?? '') }
+  }
+  const text = known.get(place) ?? (await reader.kept(query, find)).text
   if (text === undefined)
     throw invalidParameter(
       parameter,
