@@ -54,6 +54,15 @@ const isAt = (bytes: Buffer, place: number, text: string): boolean => {
 export const dateOf = (bytes: Buffer, element: Element | undefined): number | undefined =>
   element?.type === Bson.date ? Number(bytes.readBigInt64LE(element.at)) : undefined
 
+/** Whether a time in milliseconds is in the years 0001 to 9999, which JSON Schema's date-time can express. */
+export const isInstant = (time: number): boolean => time >= -62_135_596_800_000 && time <= 253_402_300_799_999
+
+/** A date as dateOf() has it, if a response can show it. */
+export const instantIn = (bytes: Buffer, element: Element | undefined): number | undefined => {
+  const time = dateOf(bytes, element)
+  return time !== undefined && isInstant(time) ? time : undefined
+}
+
 export const stringOf = (bytes: Buffer, element: Element | undefined): string | undefined =>
   element?.type === Bson.string ? bytes.toString('utf8', element.at + 4, element.next - 1) : undefined
 

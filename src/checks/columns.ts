@@ -2,14 +2,13 @@
 // its place in all columns.
 import { hash, randomInt } from 'node:crypto'
 import { Bson, type BsonDocument, documentEnd, documentsIn } from '../bson/reader.js'
-import { dateOf, fieldOf, numberOf, numberOfWords, stringOf } from '../bson/values.js'
+import { fieldOf, instantIn, numberOf, numberOfWords, stringOf } from '../bson/values.js'
 import { runInSlices, slices } from '../limits/work.js'
 import { entries } from '../pipelines/entries.js'
 import { invalidParameter } from '../problems/problems.js'
 import { typeOf, wordsOf } from '../reading/question-keys.js'
 import type { Reader } from '../reading/reader.js'
 import type { Selection } from '../reading/selection.js'
-import { isInstant } from '../serializer/scalars.js'
 
 /** The most entries that are checked, and how much memory their columns may take besides what each entry takes, in bytes. */
 const MAX_ENTRIES = 500_000
@@ -145,13 +144,14 @@ export class Columns {
   *add(documents: readonly BsonDocument[]): Generator<void, void> {
     const isSliceOver = slices()
     for (const { bytes } of documents) {
-      const row = this.ids.length
+      const id = stringOf(bytes, fieldOf(bytes, 0, '_id'))
+      // An entry whose id is no text can be neither shown nor asked for.
+      if (id === undefined) continue
+      const row = this.ids.push(id) - 1
       const textIn = (name: string) => stringOf(bytes, fieldOf(bytes, 0, name)) || null
       const form = this.#group(this.forms, textIn('form'), row)
       const agent = this.#group(this.agents, textIn('agent'), row)
-      this.ids.push(String(textIn('_id')))
-      const created = dateOf(bytes, fieldOf(bytes, 0, 'createdAt')) ?? Number.NaN
-      if (isInstant(created)) this.created[row] = created
+      this.created[row] = instantIn(bytes, fieldOf(bytes, 0, 'createdAt')) ?? Number.NaN
       this.durations[row] = numberOf(bytes, fieldOf(bytes, 0, 'duration')) ?? Number.NaN
       this.#place(bytes, row)
       let [count, low, high] = [0, mixed(this.#seed, form.number), form.number]
@@ -268,12 +268,7 @@ export const withColumns = async <T>(
   conditions: Selection['conditions'],
   use: (columns: Columns) => Promise<T>,
 ): Promise<T> => {
-  const selection = {
-    ...reader.select(entries, { fields: FIELDS }),
-    // An id that is no text can be neither shown nor asked for.
-    conditions: { ...conditions, id: { _id: { $gte: '' } } },
-    given: Object.keys(conditions),
-  }
+  const selection = { ...reader.select(entries, { fields: FIELDS }), conditions }
   const size = await reader.countNow(selection)
   if (size > MAX_ENTRIES) throw tooMuch(`more than ${MAX_ENTRIES} cannot be checked at once`)
   const needs = ROW * size + MAX_BYTES

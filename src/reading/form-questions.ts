@@ -1,7 +1,7 @@
 // The questions that were observed in entries, with their answers.
 import type { Question } from '../../schemas/summaries.js'
 import type { BsonDocument } from '../bson/reader.js'
-import { dateOf, fieldOf, memoryOf } from '../bson/values.js'
+import { fieldOf, instantIn, memoryOf } from '../bson/values.js'
 import { firstOf, runInSlices, slices } from '../limits/work.js'
 import { entries as resource } from '../pipelines/entries.js'
 import { Query } from '../pipelines/stages.js'
@@ -99,7 +99,7 @@ export const observe = async (
   function* add(rows: readonly BsonDocument[]): Generator<void, void> {
     for (const { bytes } of rows) {
       entries += 1
-      const created = dateOf(bytes, fieldOf(bytes, 0, 'createdAt'))
+      const created = instantIn(bytes, fieldOf(bytes, 0, 'createdAt'))
       const answered: Answered = new Map()
       let place = 0
       for (const { question, at } of answersOf(bytes)) {

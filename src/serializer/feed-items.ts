@@ -2,10 +2,11 @@
 import { Type } from '@sinclair/typebox'
 import { DeletedRecord } from '../../schemas/sync.js'
 import { BsonDocument } from '../bson/reader.js'
+import { isInstant } from '../bson/values.js'
 import { json, jsonArray } from './json.js'
 import type { Output } from './output.js'
 import type { OnFailure, RowFormat } from './rows.js'
-import { isInstant, TIME_BYTES, writeTime } from './scalars.js'
+import { TIME_BYTES, writeTime } from './scalars.js'
 import { describe } from './unreadable.js'
 import { compileDocuments, type DocumentWriter } from './writer.js'
 

@@ -1307,6 +1307,7 @@ t.test(
           ...a.entry(n),
           form: a.form._id,
           answers: answers(n),
+          ...(n === 1 && { createdAt: new Date(8.64e15) }),
         }))
         await store.insert('entries', entries as never)
       },
@@ -1316,6 +1317,7 @@ t.test(
     const { data } = response.json()
     t.same([data.length, data[0].choices.length + data[0].others, data[0].distinct], [100, 600, 600])
     t.ok(data[0].others > 0, 'its part of the memory has not all of its answers')
+    t.match(data[0].lastAnswered, /^2\d{3}-/, 'a date that no response can show does not count')
   },
 )
 
