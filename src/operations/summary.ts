@@ -2,15 +2,7 @@
 import { mediaTypes } from '../../schemas/exports.js'
 import { MAX_TOP, type SummaryFileQuery, type SummaryQuery } from '../../schemas/summaries.js'
 import type { Reader } from '../reading/reader.js'
-import {
-  type CountedEntries,
-  type Group,
-  meanOf,
-  namesOf,
-  summaryOf,
-  sumOf,
-  tooManyGroups,
-} from '../reading/summaries.js'
+import { type CountedEntries, type Group, namesOf, summaryOf, sumOf, tooManyGroups } from '../reading/summaries.js'
 import { type Cell, csvTable } from '../serializer/csv.js'
 import { json, jsonArray } from '../serializer/json.js'
 import type { Output } from '../serializer/output.js'
@@ -102,10 +94,10 @@ const columnsOf = async (
   }
   columns.push({ name: 'count', valueIn: ({ count }) => count })
   const inner = ['count', 'min', 'mean', 'max', 'median', 'p10', 'p90']
-  const measured = (group: Group) => ({
+  const measured = ({ measured: count, min, mean, max, percentiles }: Group) => ({
     ...Object.fromEntries(inner.map((name) => [name, null])),
-    count: group.measured,
-    ...(group.measured > 0 && { min: group.min, mean: meanOf(group), max: group.max, ...group.percentiles }),
+    count,
+    ...(count > 0 && { min, mean, max, ...percentiles }),
   })
   if (measure) columns.push({ name: measure === 'duration' ? measure : 'answer', valueIn: measured, inner })
   return columns

@@ -21,22 +21,23 @@ const MAX_SHOWN = 8 * 1024 * 1024
 const QUESTION_BYTES = 1000
 
 /** What was counted of a question. Times are in milliseconds. */
-interface Counted {
-  readonly question: string
-  readonly types: Set<string>
+class Counted {
+  readonly types = new Set<string>()
   /** How often each answer was given. Undefined once these take too much memory, as those of an open question may. */
-  words: Map<string, number> | undefined
+  words: Map<string, number> | undefined = new Map()
   /** How much memory they take. */
-  bytes: number
+  bytes = 0
   /** How many there are, or were when they took too much. */
-  distinct: number
+  distinct = 0
   /** How many answers were given, each once by an entry. */
-  given: number
-  asked: number
-  places: number
-  answered: number
-  first: number
-  last: number
+  given = 0
+  asked = 0
+  places = 0
+  answered = 0
+  first = Number.POSITIVE_INFINITY
+  last = Number.NEGATIVE_INFINITY
+
+  constructor(readonly question: string) {}
 }
 
 type Answered = Map<Counted, Set<string>>
@@ -48,8 +49,6 @@ export interface ObservedQuestions {
   /** How much memory the texts of questions and types take. */
   readonly texts: number
 }
-
-type Choice = Question['choices'][number]
 
 /**
  * Counts the questions of the entries that match.
@@ -67,9 +66,7 @@ export const observe = async (
   let [entries, texts] = [0, 0]
   const isSliceOver = slices()
   const begin = (question: string): Counted => {
-    const nothing = { bytes: 0, distinct: 0, given: 0, asked: 0, places: 0, answered: 0 }
-    const never = { first: Number.POSITIVE_INFINITY, last: Number.NEGATIVE_INFINITY }
-    const counted = { question, types: new Set<string>(), words: new Map<string, number>(), ...nothing, ...never }
+    const counted = new Counted(question)
     all.set(question, counted)
     texts += QUESTION_BYTES + memoryOf(question)
     return counted
@@ -161,11 +158,8 @@ export const formQuestions = (reader: Reader, form: string) => {
 
 const timeOf = (time: number): string => new Date(time).toISOString()
 
-function* choicesOf(words: Counted['words']): Generator<Choice, void> {
-  for (const [answer, count] of words ?? []) yield { answer, count }
-}
-
-const byCount = (a: Choice, b: Choice): number => b.count - a.count || (a.answer < b.answer ? -1 : 1)
+const byCount = ([a, count]: [string, number], [b, other]: [string, number]): number =>
+  other - count || (a < b ? -1 : 1)
 
 /** What is shown of questions. Each may take an equal part of the memory that those before it have left. */
 function* shownOf(all: readonly Counted[]): Generator<void, { questions: Question[]; bytes: number }> {
@@ -174,11 +168,11 @@ function* shownOf(all: readonly Counted[]): Generator<void, { questions: Questio
   for (const [i, { question, types, words, distinct, asked, places, answered, given, first, last }] of all.entries()) {
     let share = Math.floor(left / (all.length - i))
     left -= share
-    const choices: Choice[] = []
-    for (const choice of yield* firstOf(choicesOf(words), byCount, MAX_CHOICES)) {
-      share -= memoryOf(choice.answer)
+    const choices: Question['choices'] = []
+    for (const [answer, count] of yield* firstOf(words ?? [], byCount, MAX_CHOICES)) {
+      share -= memoryOf(answer)
       if (share < 0) break
-      choices.push(choice)
+      choices.push({ answer, count })
     }
     left += Math.max(0, share)
     questions.push({

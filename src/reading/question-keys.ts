@@ -59,11 +59,7 @@ export const questionOf = async (
   const place = JSON.stringify([bindingOf(reader.scope), form, key])
   // That no question has the key is kept too, as a total is.
   const query = Query.in(reader.scope, 'entries', [{ form }, { question: key }], [])
-  const find = async (shared: Reader) => {
-    const text = await findQuestion(shared, form, key)
-    return { text, bytes: memoryOf(text ?? '') }
-  }
-  const text = known.get(place) ?? (await reader.kept(query, find)).text
+  const text = known.get(place) ?? (await reader.kept(query, (shared) => findQuestion(shared, form, key))).text
   if (text === undefined)
     throw invalidParameter(
       parameter,
@@ -77,7 +73,7 @@ export const questionOf = async (
 const MAX_OTHERS = 1024 * 1024
 
 /** Looks for a question until it is found. */
-const findQuestion = async (reader: Reader, form: string, key: string): Promise<string | undefined> => {
+const findQuestion = async (reader: Reader, form: string, key: string) => {
   const others = new Set<string>()
   let characters = 0
   const isSliceOver = slices()
@@ -99,7 +95,7 @@ const findQuestion = async (reader: Reader, form: string, key: string): Promise<
     found = await runInSlices(findIn(rows))
     return found !== undefined
   })
-  return found
+  return { text: found, bytes: memoryOf(found ?? '') }
 }
 
 /** The same parameters with the texts of the questions that they ask for. */

@@ -3,7 +3,7 @@ import { DispatchListItem } from '../../schemas/dispatches.js'
 import { BESIDE, select } from '../../schemas/kit.js'
 import { MAX_TOP, type SummaryQuery } from '../../schemas/summaries.js'
 import { viewOf } from '../../schemas/views.js'
-import { Bson, type BsonDocument, bsonDocument, type Element, elements } from '../bson/reader.js'
+import { Bson, type BsonDocument, type Element, elements } from '../bson/reader.js'
 import { fieldOf, numberOf, stringOf } from '../bson/values.js'
 import { firstOf, runInSlices, slices } from '../limits/work.js'
 import { entries } from '../pipelines/entries.js'
@@ -29,17 +29,9 @@ const NUMBER_VALUES = 5
 const GROUP_BYTES = 400
 const CHARACTER_BYTES = 2
 
-/** How many entries there are, and what is known of the numbers that are measured of them. */
-interface Counts {
-  count: number
-  measured: number
-  /** Not finite if it is too large for a number. */
-  sum: number
-  min: number
-  max: number
-  /** How often each number is there, right within 1 %. Undefined if there is none, and once percentiles are made of it. */
-  numbers: Map<number, number> | undefined
-}
+/** What the database finds of durations. */
+const SUMS = ['sum', 'min', 'max'] as const
+type Sum = (typeof SUMS)[number]
 
 type Percentiles = Readonly<Record<'median' | 'p10' | 'p90', number>>
 
@@ -58,7 +50,7 @@ const middleOf = (bucket: number | undefined): number | undefined =>
   bucket && Math.sign(bucket) * Math.exp((Math.abs(bucket) - FIRST_POSITIVE + 0.5) * WIDTH)
 
 /** Percentiles as spreadsheets and pandas have them: what lies between two numbers is between them. */
-const percentilesOf = ({ numbers = new Map<number, number>(), measured, min, max }: Counts): Percentiles => {
+const percentilesOf = ({ numbers = new Map<number, number>(), measured, min, max }: Group): Percentiles => {
   const inOrder = Float64Array.from(numbers.keys()).sort()
   let [i, upTo] = [-1, 0]
   /** Places are asked for in their order. */
@@ -76,10 +68,7 @@ const percentilesOf = ({ numbers = new Map<number, number>(), measured, min, max
   return { median, p10, p90 }
 }
 
-/**
- * The numbers of a group of the database, and how often each is there: the middles of buckets, or what was answered. It has pairs
- * of them, of which one without a number has null or other answers.
- */
+/** The numbers of a group of the database, middles of buckets or answers, each with its count. What is no number is undefined. */
 function* numbersIn(bytes: Buffer): Generator<[number | undefined, number], void> {
   const pairs = fieldOf(bytes, 0, 'numbers')
   for (const pair of pairs === undefined ? [] : elements(bytes, pairs.at)) {
@@ -89,44 +78,44 @@ function* numbersIn(bytes: Buffer): Generator<[number | undefined, number], void
   }
 }
 
-const EMPTY = bsonDocument([])
-/** The counts of a group of the database without its numbers, which may be many, or none. */
-const countsOf = (bytes = EMPTY): Counts => {
-  const numberOr = (otherwise: number, name: keyof Counts) => numberOf(bytes, fieldOf(bytes, 0, name)) ?? otherwise
-  return {
-    count: numberOr(0, 'count'),
-    measured: 0,
-    sum: numberOr(fieldOf(bytes, 0, 'sum') === undefined ? 0 : Number.NaN, 'sum'),
-    min: numberOr(Number.POSITIVE_INFINITY, 'min'),
-    max: numberOr(Number.NEGATIVE_INFINITY, 'max'),
-    numbers: undefined,
-  }
-}
-const addNumber = (to: Counts, number: number, count: number): void => {
-  to.measured += count
-  to.numbers ??= new Map()
-  to.numbers.set(number, (to.numbers.get(number) ?? 0) + count)
-}
-const addSums = (to: Counts, { sum, min, max }: Pick<Counts, Sum>): void => {
-  to.sum += sum
-  to.min = Math.min(to.min, min)
-  to.max = Math.max(to.max, max)
-}
+/** A group, with a value for each dimension: how many entries it has, and what is known of the numbers that are measured of them. */
+export class Group {
+  count = 0
+  measured = 0
+  /** Not finite if it is too large for a number. */
+  sum = 0
+  min = Number.POSITIVE_INFINITY
+  max = Number.NEGATIVE_INFINITY
+  /** How often each number is there, right within 1 %. Undefined if there is none, and once percentiles are made of it. */
+  numbers: Map<number, number> | undefined
+  percentiles: Percentiles | undefined
 
-/** A group, with a value for each dimension. */
-export interface Group extends Counts {
-  /** If something is measured. */
-  percentiles?: Percentiles
-  readonly values: readonly Value[]
-  readonly characters: number
+  constructor(
+    readonly values: readonly Value[] = [],
+    readonly characters = 0,
+  ) {}
+
+  /** Null if nothing is measured, or the sum is too large. */
+  get mean(): number | null {
+    const mean = this.sum / this.measured
+    return Number.isFinite(mean) ? mean : null
+  }
+
+  addNumber(number: number, count: number): void {
+    this.measured += count
+    this.numbers ??= new Map()
+    this.numbers.set(number, (this.numbers.get(number) ?? 0) + count)
+  }
+
+  addSums({ sum, min, max }: Readonly<Record<Sum, number>>): void {
+    this.sum += sum
+    this.min = Math.min(this.min, min)
+    this.max = Math.max(this.max, max)
+  }
 }
 
 /** One of the different values of a dimension. */
-interface Known {
-  readonly value: Value
-  readonly number: number
-  readonly characters: number
-}
+type Known = Readonly<{ value: Value; number: number }>
 
 /** What is kept of a summary. */
 interface Kept {
@@ -148,9 +137,6 @@ export interface CountedEntries extends Kept {
   /** The largest groups, as they are shown. */
   readonly shown: readonly Group[]
 }
-
-const SUMS = ['sum', 'min', 'max'] as const
-type Sum = (typeof SUMS)[number]
 
 /** What is counted. */
 interface Counting {
@@ -222,10 +208,8 @@ const absentIn = async (
   const { form, project } = parameters
   const id = parameters[name as 'form' | 'project' | 'dispatch' | 'agent']
   const conditions = resources[from as keyof typeof resources].conditions({ ids: id && [id], form, project })
-  const query = Query.in(reader.scope, from, Object.values(conditions), [
-    { $limit: MAX_TOP + 1 },
-    { $project: { _id: 1 } },
-  ])
+  const stages = [{ $limit: MAX_TOP + 1 }, { $project: { _id: 1 } }] as const
+  const query = Query.in(reader.scope, from, Object.values(conditions), stages)
   const { documents } = await reader.read(query)
   if (Math.max(groups, documents.length) > MAX_TOP)
     throw invalidParameter('none', `must be left out: there are more than ${MAX_TOP} ${from}`)
@@ -234,7 +218,7 @@ const absentIn = async (
   return ids
     .filter((id) => !named.has(id))
     .sort()
-    .map((id): Group => ({ ...countsOf(), values: [id], characters: id.length }))
+    .map((id) => new Group([id], id.length))
 }
 
 const stagesOf = ({ dimensions, number, sums }: Counting, more = {}): Stage[] => {
@@ -257,7 +241,7 @@ const stagesOf = ({ dimensions, number, sums }: Counting, more = {}): Stage[] =>
 }
 
 /** Counts in one aggregation of the database. */
-const countedIn = async (reader: Reader, counting: Counting): Promise<Counted> => {
+const countedIn = async (reader: Reader, counting: Counting) => {
   const { scope } = reader
   const { conditions, dimensions, number } = counting
   const read = async (query: Query) => runInSlices(groupsIn((await reader.read(query)).documents, counting))
@@ -288,19 +272,17 @@ function* groupsIn(
   const known = dimensions.map(() => new Map<unknown, Known>())
   const groups = new Map<number, Group>()
   /** In place of a value, where all entries are one group. */
-  const all: Known = { value: null, number: 0, characters: 0 }
+  const all: Known = { value: null, number: 0 }
   let [total, values, characters] = [0, 0, 0]
   const isSliceOver = slices()
   const groupOf = (one: Known, other: Known | undefined): Group => {
     const key = one.number * MAX_GROUPS + (other?.number ?? 0)
     let group = groups.get(key)
     if (group === undefined) {
-      const both = other === undefined ? [one] : [one, other]
-      const size = both.reduce((sum, { characters }) => sum + characters, 0)
-      // The numbers of an object that a spread makes are slow to change.
-      group = Object.assign(countsOf(), { values: both.map(({ value }) => value), characters: size })
+      const values = other === undefined ? [one.value] : [one.value, other.value]
+      group = new Group(values, JSON.stringify(values).length)
       groups.set(key, group)
-      characters += size
+      characters += group.characters
       if (groups.size > MAX_GROUPS) throw tooManyGroups(MANY)
       if (characters > MAX_CHARACTERS) throw tooManyGroups(`makes groups of more than ${MAX_CHARACTERS} characters`)
     }
@@ -310,13 +292,16 @@ function* groupsIn(
     if (fieldOf(bytes, 0, 'owner')?.type === Bson.array) return undefined
     // The MongoDB-compatible server may leave it out if no dimension has a value.
     const id = fieldOf(bytes, 0, '_id')
-    const counts = countsOf(bytes)
+    const counts = new Group()
+    const numberOr = (otherwise: number, name: 'count' | Sum) => numberOf(bytes, fieldOf(bytes, 0, name)) ?? otherwise
+    counts.count = numberOr(0, 'count')
     total += counts.count
+    for (const name of sums) counts[name] = numberOr(name === 'sum' ? Number.NaN : counts[name], name)
     for (const [number, count] of numbersIn(bytes)) {
       if (isSliceOver()) yield
       if (number === undefined) continue
-      addNumber(counts, number, count)
-      if (sums.length === 0) addSums(counts, { sum: number * count, min: number, max: number })
+      counts.addNumber(number, count)
+      if (sums.length === 0) counts.addSums({ sum: number * count, min: number, max: number })
     }
     const each: Set<Known>[] = []
     for (const [i, { valuesIn }] of dimensions.entries()) {
@@ -335,10 +320,10 @@ function* groupsIn(
       for (const other of others ?? [undefined]) {
         const group = groupOf(one, other)
         group.count += counts.count
-        addSums(group, counts)
+        group.addSums(counts)
         if (isSliceOver()) yield
         for (const [number, count] of counts.numbers ?? []) {
-          addNumber(group, number, count)
+          group.addNumber(number, count)
           if (isSliceOver()) yield
         }
       }
@@ -353,7 +338,7 @@ const knownOf = (known: Map<unknown, Known>, value: Value): Known => {
   let found = known.get(key)
   if (found === undefined) {
     if (known.size === MAX_GROUPS) throw tooManyGroups(MANY)
-    found = { value, number: known.size, characters: JSON.stringify(value).length }
+    found = { value, number: known.size }
     known.set(key, found)
   }
   return found
@@ -370,11 +355,8 @@ const bySize =
   (dimensions: readonly Dimension[]) =>
   (a: Group, b: Group): number =>
     dimensions.reduce((sum, { order }, i) => sum || order(a.values[i], b.values[i]), b.count - a.count)
-/** The mean of what is measured, or null if nothing is, or its sum is too large. */
-export const meanOf = ({ sum, measured }: Counts): number | null =>
-  Number.isFinite(sum / measured) ? sum / measured : null
 /** Those without a mean are last. */
-const rankOf = (group: Group): number => meanOf(group) ?? Number.NEGATIVE_INFINITY
+const rankOf = ({ mean }: Group): number => mean ?? Number.NEGATIVE_INFINITY
 
 /** Makes percentiles of the numbers, which are dropped. */
 function* withPercentiles(groups: readonly Group[]): Generator<void, void> {
@@ -403,20 +385,15 @@ export const namesOf = async (
   const beside = entries.item.beside?.find(({ fields }) => fields[0] === `${field}${BESIDE}`)
   if (beside === undefined) return undefined
   const { from } = beside
-  const { scope } = reader
-  const seen = viewOf(scope.without).shown(from === 'dispatches' ? expected : beside.shown)
+  const seen = viewOf(reader.scope.without).shown(from === 'dispatches' ? expected : beside.shown)
   if (Object.keys(seen.properties).length === 0) return undefined
   const $in = [...new Set(ids)].filter((id) => typeof id === 'string')
-  const { documents } = await reader.read(Query.in(embeddedIn(scope), from, [{ _id: { $in } }], [pick(seen)]))
+  const { documents } = await reader.read(Query.in(embeddedIn(reader.scope), from, [{ _id: { $in } }], [pick(seen)]))
   const named = documents.map(({ bytes }): [unknown, Named] => {
-    const name = ['name', 'firstName', 'lastName'].flatMap((part) => stringOf(bytes, fieldOf(bytes, 0, part)) || [])
-    return [
-      stringOf(bytes, fieldOf(bytes, 0, '_id')),
-      {
-        name: name.join(' '),
-        totalExpectedEntries: numberOf(bytes, fieldOf(bytes, 0, 'totalExpectedEntries')) ?? null,
-      },
-    ]
+    const found = (field: string) => fieldOf(bytes, 0, field)
+    const name = ['name', 'firstName', 'lastName'].flatMap((part) => stringOf(bytes, found(part)) || []).join(' ')
+    const totalExpectedEntries = numberOf(bytes, found('totalExpectedEntries')) ?? null
+    return [stringOf(bytes, found('_id')), { name, totalExpectedEntries }]
   })
   return new Map(named)
 }
