@@ -1,4 +1,5 @@
-// The page /explore in a browser: what people select is what they get as a file, on any screen, whatever the data are.
+// The page /explore in a browser: what people select is what they get as a file, on any screen, whatever the data are. A short
+// run has a wide screen alone.
 import { readFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
 import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core'
@@ -12,6 +13,7 @@ import type { Store } from '../src/store/store.js'
 import { listen } from '../test/support/app.js'
 import { readCsv } from '../test/support/csv.js'
 import { tenant } from '../test/support/tenants.js'
+import { onlyThorough } from '../test/support/thorough.js'
 import { sheetRows, unzip } from '../test/support/xlsx.js'
 import { failOnErrors, isWithoutBrowser, loadFew, overflow, seriousFaults, startBrowser } from './support/browser.js'
 
@@ -247,6 +249,7 @@ t.test('a browser explores entries (needs the Chromium of CHROMIUM_PATH)', { ski
   const origin = await way.listen(t, await listen(app))
   const browser = await startBrowser()
   t.teardown(() => browser.close())
+  const rarely = onlyThorough(t)
 
   const bodyOf = async (path: string, bearer = key) => {
     const response = await app.inject({ url: path, headers: { authorization: `Bearer ${bearer}` } })
@@ -287,7 +290,7 @@ t.test('a browser explores entries (needs the Chromium of CHROMIUM_PATH)', { ski
     const isTouch = options.hasTouch === true
     const press = (part: Locator) => (isTouch ? part.tap() : part.click())
 
-    await t.test(`what is selected is what is saved: on ${name}`, async (t) => {
+    await (isTouch ? rarely : t.test)(`what is selected is what is saved: on ${name}`, async (t) => {
       const opened = await open(t, browser, `${origin}/explore`, options)
       const { page } = opened
       await isAccessible(t, page, 'start')
@@ -395,7 +398,7 @@ t.test('a browser explores entries (needs the Chromium of CHROMIUM_PATH)', { ski
     })
   }
 
-  await t.test('a key in the fragment is removed from the address, and filters stay', async (t) => {
+  await rarely('a key in the fragment is removed from the address, and filters stay', async (t) => {
     const opened = await open(t, browser, `${origin}/docs/errors`, { viewport: WIDE })
     const { page } = opened
     const [asked] = await Promise.all([
@@ -417,7 +420,7 @@ t.test('a browser explores entries (needs the Chromium of CHROMIUM_PATH)', { ski
   })
 
   for (const viewport of [WIDE, PHONE]) {
-    await t.test(`nothing is said before it is known, and nothing moves: ${viewport.width} pixels wide`, async (t) => {
+    await rarely(`nothing is said before it is known, and nothing moves: ${viewport.width} pixels wide`, async (t) => {
       const { page } = await open(t, browser, `${origin}/explore`, { viewport })
       let release = () => {}
       const released = new Promise<void>((resolve) => {
@@ -463,7 +466,7 @@ t.test('a browser explores entries (needs the Chromium of CHROMIUM_PATH)', { ski
     })
   }
 
-  await t.test('Back goes through what was selected, and an entry has an address', async (t) => {
+  await rarely('Back goes through what was selected, and an entry has an address', async (t) => {
     const { page } = await open(t, browser, `${origin}/explore#key=${key}`, { viewport: WIDE })
     await complete(page)
     t.equal(await page.evaluate('getComputedStyle(document.activeElement).outlineStyle'), 'none', 'no frame')
@@ -500,7 +503,7 @@ t.test('a browser explores entries (needs the Chromium of CHROMIUM_PATH)', { ski
     t.equal(await page.locator('#entry-view').innerText(), shown)
   })
 
-  await t.test('a group is one stop of the Tab key, and days are typed', async (t) => {
+  await rarely('a group is one stop of the Tab key, and days are typed', async (t) => {
     const { page } = await open(t, browser, `${origin}/explore`, { viewport: WIDE })
     await typeKey(page, key)
     await complete(page)
@@ -531,7 +534,7 @@ t.test('a browser explores entries (needs the Chromium of CHROMIUM_PATH)', { ski
       t.match(tick, /^(\d+|\d{4}-\d\d(-\d\d)?)$/, 'whole counts, and days as the others')
   })
 
-  await t.test('a wrong key, a busy service and no entries have words of their own', async (t) => {
+  await rarely('a wrong key, a busy service and no entries have words of their own', async (t) => {
     const { page } = await open(t, browser, `${origin}/explore`, { viewport: PHONE })
     await typeKey(page, 'fda_wrong')
     await shows(page, '#message', 'does not know this key')
@@ -546,7 +549,7 @@ t.test('a browser explores entries (needs the Chromium of CHROMIUM_PATH)', { ski
     await isAccessibleInBoth(t, page, 'no entries')
   })
 
-  await t.test('a finger that moves up scrolls the page, and selects nothing', async (t) => {
+  await rarely('a finger that moves up scrolls the page, and selects nothing', async (t) => {
     const { page } = await open(t, browser, `${origin}/explore`, { viewport: PHONE, hasTouch: true, isMobile: true })
     await typeKey(page, key)
     await complete(page)
@@ -566,7 +569,7 @@ t.test('a browser explores entries (needs the Chromium of CHROMIUM_PATH)', { ski
     }
   })
 
-  await t.test('a key that sees less has a page without what it does not see', async (t) => {
+  await rarely('a key that sees less has a page without what it does not see', async (t) => {
     const organisation = String(demo?.organisation._id)
     const less = await keys.issue({ organisation, name: 'Less', without: ['personal', 'places'] })
     const { page, requested } = await open(t, browser, `${origin}/explore`, { viewport: WIDE })
@@ -596,7 +599,7 @@ t.test('a browser explores entries (needs the Chromium of CHROMIUM_PATH)', { ski
     await isAccessible(t, page, 'a key that sees less')
   })
 
-  await t.test('a key for some projects shows these alone, with the names of what their entries name', async (t) => {
+  await rarely('a key for some projects shows these alone, with the names of what their entries name', async (t) => {
     const organisation = String(demo?.organisation._id)
     const [project] = (await bodyOf('/v1/projects')).json().data.map(({ id }: { id: string }) => id)
     const some = await keys.issue({ organisation, name: 'Some', only: { project: [project] } })
@@ -610,7 +613,7 @@ t.test('a browser explores entries (needs the Chromium of CHROMIUM_PATH)', { ski
   })
 
   for (const viewport of [WIDE, PHONE]) {
-    await t.test(`what is too much to load is counted by the service: ${viewport.width} pixels wide`, async (t) => {
+    await rarely(`what is too much to load is counted by the service: ${viewport.width} pixels wide`, async (t) => {
       const { page, requested } = await open(t, browser, `${origin}/docs`, { viewport })
       await loadFew(page)
       await page.goto(`${origin}/explore`)
@@ -670,7 +673,7 @@ t.test('a browser explores entries (needs the Chromium of CHROMIUM_PATH)', { ski
     })
   }
 
-  await t.test('a stream that breaks is gone on with, and a file that breaks is not saved', async (t) => {
+  await rarely('a stream that breaks is gone on with, and a file that breaks is not saved', async (t) => {
     const { page } = await open(t, browser, `${origin}/explore`, { viewport: WIDE })
     way.stops = /^\/v1\/exports\/entries/
     await typeKey(page, key)
@@ -703,7 +706,7 @@ t.test('a browser explores entries (needs the Chromium of CHROMIUM_PATH)', { ski
     )
   })
 
-  await t.test('hostile data stay text', async (t) => {
+  await rarely('hostile data stay text', async (t) => {
     const bearer = await keys.issue({ organisation: hostile, name: 'Test' })
     for (const viewport of [WIDE, PHONE]) {
       const { page } = await open(t, browser, `${origin}/explore`, { viewport })
@@ -749,7 +752,7 @@ t.test('a browser explores entries (needs the Chromium of CHROMIUM_PATH)', { ski
     'a wide screen': { viewport: WIDE },
     'a phone': { viewport: PHONE, hasTouch: true, isMobile: true },
   })) {
-    await t.test(`on a Monday, a manager learns whom to call: on ${name}`, async (t) => {
+    await (options.hasTouch ? rarely : t.test)(`on a Monday, a manager learns whom to call: on ${name}`, async (t) => {
       const { page, requested } = await open(t, browser, `${origin}/explore`, options)
       let presses = 0
       const press = (part: Locator) => {
@@ -837,7 +840,7 @@ t.test('a browser explores entries (needs the Chromium of CHROMIUM_PATH)', { ski
     })
   }
 
-  await t.test('a flag says its reason in words, and the view what it is doing', async (t) => {
+  await rarely('a flag says its reason in words, and the view what it is doing', async (t) => {
     const { page } = await open(t, browser, `${origin}/explore`, { viewport: WIDE })
     const both = { question: 'How many minutes…', expected: [-50.5, 198.7] }
     const flags: [words: string, flag: object][] = [

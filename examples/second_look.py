@@ -16,7 +16,7 @@ import pandas as pd
 
 CHECKS = ["short", "long", "copy", "incomplete", "number", "place"]
 CLOSED = ["singleChoice", "multiChoice"]
-NUMBER = r"-?[0-9]{1,30}(\.[0-9]{1,30})?"
+NUMBER = r"(?=[\s\S]{1,100}\Z)[ \t\r\n]*-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?[ \t\r\n]*"
 
 
 def quantile(values, part):
@@ -101,8 +101,10 @@ def check(entries, answers, minimum):
             for row, value in form.answered[form.answered < least].items():
                 flag("incomplete", row, value, (least, None), len(form))
     is_number = ~answers.type.isin(CLOSED) & (answers.words.str.len() == 1) & answers.words.str[0].str.fullmatch(NUMBER)
-    for (_, question), typed in answers[is_number.astype(bool)].groupby(["form", "question"]):
-        values = typed.words.str[0].astype(float)
+    typed = answers[is_number.astype(bool)]
+    typed = typed.assign(value=typed.words.str[0].astype(float))
+    for (_, question), typed in typed[np.isfinite(typed.value)].groupby(["form", "question"]):
+        values = typed.value
         low, high = quantile(values, 0.25), quantile(values, 0.75)
         if len(typed) < minimum or low == high:
             continue

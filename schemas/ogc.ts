@@ -175,7 +175,7 @@ const feature = {
   type: Type.String({ const: 'Feature', description: 'Always `Feature`.', examples: ['Feature'] }),
   id: Type.String({ description: 'Id of the entry.', examples: [exampleIds.entry] }),
   geometry: Type.Union([Point, Type.Null()], {
-    description: 'Where the entry was made; null if it has no coordinates.',
+    description: 'Where the entry was made; null if it has no coordinates, or its coordinates are not on the earth.',
   }),
   properties: FeatureProperties,
 }

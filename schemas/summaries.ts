@@ -69,7 +69,7 @@ const measured = Type.Optional(
     {
       count: Type.Integer({ description: 'How many of the entries have such a number.', examples: [40] }),
       min: orNull(Type.Number(), 'The least one.', 61),
-      mean: orNull(Type.Number(), 'Their mean.', 305.5),
+      mean: orNull(Type.Number(), 'Their mean, or null if their sum is too large for a number.', 305.5),
       max: orNull(Type.Number(), 'The greatest one.', 900),
       median: orNull(Type.Number(), 'Their median as spreadsheets have it, within 1 %.', 290),
       p10: orNull(Type.Number(), 'Their 10th percentile, within 1 %.', 120),
@@ -178,7 +178,7 @@ const parameters = {
       Type.String({
         pattern: `^(duration|${KEY})$`,
         description:
-          'Adds `duration`, or with the key of a question `answer`: the least and greatest number, mean, median, p10 and p90. Groups with the greatest mean are then first.',
+          'Adds `duration`, or with the key of a question `answer`: the least and greatest number, mean, median, p10 and p90. Groups with the greatest mean are then first. An answer in digits, such as `-2.5` or `3e+05`, is a number.',
       }),
     ),
   ),

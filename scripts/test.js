@@ -1,20 +1,27 @@
-// Compiles the tests and runs them with tap: `npm test` those in test/, or `npm test -- test/log.test.ts` some of them. What is
-// in acceptance/ runs only when it is named. Options are those of tap; give a value after `=`, as in `--reporter=tap`.
+// Compiles the tests and runs them with tap: `npm test` those in test/, or `npm test -- test/log.test.ts` some of them, files or
+// folders. What is in acceptance/ runs only when it is named, and test/rules/ is a part of `npm run check`. `--coverage` counts
+// which lines run, which takes half as long again, and requires all of them. Other options are those of tap; give a value after
+// `=`, as in `--reporter=tap`.
 import { spawnSync } from 'node:child_process'
 import './compile.js'
-import { testGroups } from './test-groups.js'
+import { filesOf, testGroups } from './test-groups.js'
 
 const argv = process.argv
   .slice(2)
   .map((argument) => argument.replace(/^(test|acceptance)\//, 'dist/$1/').replace(/\.ts$/, '.js'))
-if (argv.some((argument) => argument.startsWith('dist/acceptance/'))) argv.push('--disable-coverage')
-const NODE_OPTIONS = `${process.env.NODE_OPTIONS ?? ''} --import=${new URL('no-loaders.js', import.meta.url)}`
+const options = argv.filter((argument) => argument.startsWith('-') && !/^--(coverage|disable-coverage)$/.test(argument))
+const named = argv.filter((argument) => !argument.startsWith('-'))
+const COVERAGE = String(argv.includes('--coverage'))
+if (COVERAGE === 'false') options.push('--disable-coverage')
+
+const files = named.length > 0 ? named.flatMap(filesOf) : filesOf('dist/test').filter((file) => !/\/rules\//.test(file))
 // A server is slower than a process is to start, and a group of files must not take longer than tap lets one process run.
-const isGrouped = !process.env.TEST_MONGODB_URI && argv.every((argument) => argument.startsWith('-'))
+const isGrouped = !process.env.TEST_MONGODB_URI && files.length > named.length
+const NODE_OPTIONS = `${process.env.NODE_OPTIONS ?? ''} --import=${new URL('no-loaders.js', import.meta.url)}`
 const { status, signal } = spawnSync(
   process.execPath,
-  ['node_modules/.bin/tap', ...argv, ...(isGrouped ? testGroups() : [])],
-  { stdio: 'inherit', env: { ...process.env, NODE_OPTIONS } },
+  ['node_modules/.bin/tap', ...options, ...(isGrouped ? testGroups(files, COVERAGE === 'true') : files)],
+  { stdio: 'inherit', env: { ...process.env, NODE_OPTIONS, COVERAGE } },
 )
 if (signal) console.error(`tap was ended by ${signal}`)
 process.exitCode = status ?? 1

@@ -47,12 +47,11 @@ declare module 'fastify' {
   }
 }
 
-/**
- * Builds the application over a store. The caller closes the store.
- * @param log where the log is written; by default stdout, line by line
- */
+/** The application over a store, which the caller closes. @param log where it logs; by default stdout, line by line */
 export const buildApp = async (config: Config, store: Store, log?: LogStream): Promise<FastifyInstance> => {
-  const metrics = await metricsOf(config)
+  const { port } = config.metrics
+  // The SDK of OpenTelemetry is imported only when needed.
+  const metrics = port === undefined ? undefined : (await import('./metrics/exporter.js')).openMetrics(version)
   const app: FastifyInstance = Fastify({
     logger: {
       level: config.logLevel,
@@ -76,8 +75,7 @@ export const buildApp = async (config: Config, store: Store, log?: LogStream): P
   const scheduler = schedulerFor(app, store.capacity)
   const measured = metrics === undefined ? store : measuredStore(store, metrics)
   const watched = watchOutages(measured, app.log, (error) => scheduler.failAll(error))
-  const counting = keepTotals(watched, config.totalMaxAgeMs)
-  app.decorate('store', counting)
+  app.decorate('store', keepTotals(watched, config.totalMaxAgeMs))
   const onKeyError = (err: unknown, what: string) => {
     if (!(err instanceof StoreUnavailable)) app.log.warn({ err }, what)
   }
@@ -125,7 +123,3 @@ export const buildApp = async (config: Config, store: Store, log?: LogStream): P
   })
   return app
 }
-
-/** The SDK of OpenTelemetry is imported only when needed. */
-const metricsOf = async ({ metrics: { port } }: Config): Promise<Metrics | undefined> =>
-  port === undefined ? undefined : (await import('./metrics/exporter.js')).openMetrics(version)

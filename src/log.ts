@@ -12,19 +12,13 @@ export interface LogStream {
 /** Lines are written when a block of this many characters is full, and otherwise at this interval. */
 const BLOCK_LENGTH = 32_768
 const FLUSH_INTERVAL_MS = 200
-/**
- * How many characters are kept for a slow reader. Further lines are dropped, so that the service neither waits nor
- * grows.
- */
+/** How many characters wait for a slow reader. Further lines are dropped, so the service neither waits nor grows. */
 const MAX_WAITING = 16 * 1024 * 1024
 const STDOUT = 1
 /** The number of the level "warn" in pino. */
 const WARN = 40
 
-/**
- * Opens the log. When the process exits, even because of an error, the lines that wait are written if stdout accepts
- * them at once.
- */
+/** Opens the log. When the process exits, even by an error, the lines that wait are written if stdout takes them. */
 export const openLog = (): LogStream => {
   // Node writes to a pipe, a socket or a terminal without waiting for the reader. With a file or a device, process.stdout
   // would block until the disk has written.

@@ -66,8 +66,7 @@ const start = async (settings: Config): Promise<void> => {
     },
   )
   closeOnSignals(app, shutdownDelayMs, grace.close)
-  // The service already responds while the banner waits for the database, for a second if it cannot be
-  // reached.
+  // The service already responds while the banner waits for the database, for a second if it cannot be reached.
   const isReachable = await app.store.ping().then(
     () => true,
     () => false,
@@ -83,7 +82,6 @@ const cannotListen = (settings: string) => (error: NodeJS.ErrnoException) => {
   throw error.syscall ? new ConfigError([`${settings}: ${error.message}`]) : error
 }
 
-/** Serves the metrics until the service has closed. */
 const listenForMetrics = async (app: FastifyInstance, metrics: Metrics, { host, port = 0 }: Config['metrics']) => {
   const server = metricsServer(metrics.text, (err) => app.log.error({ err }, 'the metrics cannot be read'))
   app.addHook('onClose', () => server.close())

@@ -5,7 +5,6 @@ import csv
 import datetime
 import json
 import math
-import shutil
 import subprocess
 import tempfile
 from glob import glob
@@ -136,14 +135,12 @@ READERS = {
         "calamine": by_calamine,
         "geopandas": lambda name: by_pandas(geopandas.read_file(name, HEADERS="FORCE")),
         "gnumeric": by_another("ssconvert", "{name}", "{folder}/{name}.xls", suffix=".xls"),
+        "libreoffice": by_another(*SOFFICE, "--outdir", "{folder}", "{name}"),
         "openpyxl": by_openpyxl,
         "pandas": lambda name: by_pandas(pandas.read_excel(name, engine="openpyxl", **CELLS)),
         "polars": lambda name: polars.read_excel(name, infer_schema_length=None).to_dicts(),
     },
 }
-
-if shutil.which("soffice"):
-    READERS["xlsx"]["libreoffice"] = by_another(*SOFFICE, "--outdir", "{folder}", "{name}")
 
 
 def plain(value):

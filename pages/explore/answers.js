@@ -4,7 +4,7 @@ import { barList } from './bars.js'
 import { byId, digits, element, entriesIn, leadTo, setText } from './dom.js'
 import { LIMIT } from './entries.js'
 import { MOST_ANSWERED } from './filters.js'
-import { Questions } from './questions.js'
+import { byAnswer, Questions } from './questions.js'
 import { answerBit } from './selection.js'
 
 /** @typedef {import('./entries.js').Entries} Entries */
@@ -148,11 +148,12 @@ export const formAnswers = (onChange, onPick) => {
         // The counts are those of the other filters, so that another answer can be chosen.
         const own = d3.sum(answered, (filter) => (isOwn(filter) ? answerBit(answered.indexOf(filter)) : 0))
         const counts = question.count(selection.fails, own)
-        const codes = d3.range(counts.length).filter((code) => question.totals[code] > 0)
-        codes.sort((a, b) => counts[b] - counts[a] || question.totals[b] - question.totals[a])
+        const { totals, values } = question
+        const codes = d3.range(counts.length).filter((code) => totals[code] > 0)
+        codes.sort((a, b) => counts[b] - counts[a] || totals[b] - totals[a] || byAnswer(values[a], values[b]))
         const bars = codes.map((code) => {
-          const value = key !== undefined && question.isWhole(code) ? `${key}=${question.values[code]}` : ''
-          return barOf(value, question.values[code], counts[code])
+          const value = key !== undefined && question.isWhole(code) ? `${key}=${values[code]}` : ''
+          return barOf(value, values[code], counts[code])
         })
         listOf(index, question.text).draw(bars, answered.find(isOwn), `${digits(d3.sum(counts))} answers.`)
       }

@@ -5,6 +5,21 @@ const MOST_QUESTIONS = 200
 const MOST_VALUES = 1000
 const MOST_CHARACTERS = 500
 export const OTHER = 'Other answers'
+/** A number as the service has it, and how many characters it has at most. */
+const NUMERAL = /^[ \t\r\n]*-?\d+(\.\d+)?(e[+-]?\d+)?[ \t\r\n]*$/i
+const LONGEST_NUMBER = 100
+
+/** The number that an answer is, or undefined. @param {string} answer */
+export const numberIn = (answer) => {
+  const number = answer.length <= LONGEST_NUMBER && NUMERAL.test(answer) ? Number(answer) : Number.NaN
+  return Number.isFinite(number) ? number : undefined
+}
+
+/** The order of answers: numbers first. @param {string} a @param {string} b */
+export const byAnswer = (a, b) => {
+  const [x = Number.POSITIVE_INFINITY, y = Number.POSITIVE_INFINITY] = [numberIn(a), numberIn(b)]
+  return x === y ? (a < b ? -1 : Number(a > b)) : x - y
+}
 
 class Question {
   values = [OTHER]

@@ -42,7 +42,6 @@ export class DamagedBson extends Error {
   }
 }
 
-/** One document of a collection. */
 export class BsonDocument {
   constructor(
     readonly collection: string,
@@ -50,7 +49,6 @@ export class BsonDocument {
   ) {}
 }
 
-/** The documents of a collection that a query returned. */
 export class BsonList {
   readonly documents: readonly BsonDocument[]
 
@@ -66,7 +64,6 @@ export class BsonList {
   }
 }
 
-/** The bytes that documents have together. */
 export const sizeOf = (documents: readonly BsonDocument[]): number =>
   documents.reduce((size, { bytes }) => size + bytes.length, 0)
 
@@ -157,13 +154,11 @@ const stringSize = (bytes: Buffer, at: number): number => {
   return size
 }
 
-/** An element of a document or an array. */
 export interface Element {
   name: string
   type: number
   /** Where the value begins. */
   at: number
-  /** Where the next element begins. */
   next: number
 }
 

@@ -10,11 +10,7 @@ import {
   valueEnd,
 } from './reader.js'
 
-/**
- * The first element with this name, in the document that begins at `start`. It creates an object only for what it finds,
- * because a feed looks into every row.
- * @param name of ASCII characters
- */
+/** The first element with this ASCII name. Only what is found becomes an object: a feed looks into every row. */
 export const fieldOf = (bytes: Buffer, start: number, name: string): Element | undefined =>
   find(bytes, start, name, false)
 
@@ -42,7 +38,6 @@ const find = (bytes: Buffer, start: number, name: string, isLast: boolean): Elem
 export const present = (element: Element | undefined): Element | undefined =>
   element?.type === Bson.null || element?.type === Bson.undefined ? undefined : element
 
-/** A value of a document, without its name. */
 export type BareElement = Pick<Element, 'type' | 'at'>
 
 /** The items of an array, or a single value. */
@@ -59,7 +54,15 @@ const isAt = (bytes: Buffer, place: number, text: string): boolean => {
 export const dateOf = (bytes: Buffer, element: Element | undefined): number | undefined =>
   element?.type === Bson.date ? Number(bytes.readBigInt64LE(element.at)) : undefined
 
-/** A string, or undefined if the element is missing or not a string. */
+/** Whether a time in milliseconds is in the years 0001 to 9999, which JSON Schema's date-time can express. */
+export const isInstant = (time: number): boolean => time >= -62_135_596_800_000 && time <= 253_402_300_799_999
+
+/** A date as dateOf() has it, if a response can show it. */
+export const instantIn = (bytes: Buffer, element: Element | undefined): number | undefined => {
+  const time = dateOf(bytes, element)
+  return time !== undefined && isInstant(time) ? time : undefined
+}
+
 export const stringOf = (bytes: Buffer, element: Element | undefined): string | undefined =>
   element?.type === Bson.string ? bytes.toString('utf8', element.at + 4, element.next - 1) : undefined
 
@@ -84,8 +87,28 @@ export function* textsOf(bytes: Buffer, value: Element): Generator<string | unde
     yield stringOf(bytes, item) ?? numberOf(bytes, item)?.toString()
 }
 
+/** A longer text is no number. */
+const LONGEST_NUMBER = 100
+/** As docs/asking.md says it. The pages and examples/second_look.py have the same. */
+const NUMERAL = /^[ \t\r\n]*-?\d+(\.\d+)?(e[+-]?\d+)?[ \t\r\n]*$/i
+
+/** The number that a text is, or undefined. */
+export const numberIn = (text: string): number | undefined => {
+  const number = text.length <= LONGEST_NUMBER && NUMERAL.test(text) ? Number(text) : Number.NaN
+  return Number.isFinite(number) ? number : undefined
+}
+
+/** The number that an answer is, by its texts: alone or in a list of one. Empty texts, and what is no text, do not count. */
+export const numberOfWords = (words: readonly (string | undefined)[]): number | undefined => {
+  const [word = '', ...others] = words.filter(Boolean)
+  return others.length === 0 ? numberIn(word) : undefined
+}
+
 /** The same text in memory of its own. V8's part of a text keeps the whole text, however long it is. Half of a pair becomes U+FFFD. */
 export const ownText = (text: string): string => Buffer.from(text).toString()
+
+/** About how many bytes a text takes, with what a map takes for it. */
+export const memoryOf = (text: string): number => 100 + 2 * text.length
 
 const [NUMBER, STRING, OTHER] = ['1', '2', '3']
 

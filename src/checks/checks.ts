@@ -7,6 +7,7 @@ import {
   type Flag,
   type Sameness,
 } from '../../schemas/checks.js'
+import { isOnEarth } from '../../schemas/earth.js'
 import { ownText } from '../bson/values.js'
 import { questionKey } from '../serializer/question-columns.js'
 import { at, type Columns, type Group, tooMuch } from './columns.js'
@@ -180,8 +181,6 @@ function* ofNumbers(findings: Findings, minEntries: number): Work {
     }
   }
 }
-
-const isOnEarth = (x: number, y: number): boolean => Math.abs(x) <= 180 && Math.abs(y) <= 90
 
 function* ofPlaces(findings: Findings, minEntries: number): Work {
   const { forms, states, longitudes, latitudes } = findings.columns

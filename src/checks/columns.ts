@@ -2,11 +2,10 @@
 // its place in all columns.
 import { hash, randomInt } from 'node:crypto'
 import { Bson, type BsonDocument, documentEnd, documentsIn } from '../bson/reader.js'
-import { dateOf, fieldOf, numberOf, stringOf } from '../bson/values.js'
+import { fieldOf, instantIn, numberOf, numberOfWords, stringOf } from '../bson/values.js'
 import { runInSlices, slices } from '../limits/work.js'
 import { entries } from '../pipelines/entries.js'
 import { invalidParameter } from '../problems/problems.js'
-import { YEAR_1, YEAR_9999 } from '../reading/expressions.js'
 import { typeOf, wordsOf } from '../reading/question-keys.js'
 import type { Reader } from '../reading/reader.js'
 import type { Selection } from '../reading/selection.js'
@@ -24,8 +23,6 @@ const LEAST_COPIED = 5
 const [MOST_KNOWN, KNOWN_LENGTH] = [20_000, 500]
 /** The types of closed questions: their answers are chosen. */
 const CHOSEN = ['singleChoice', 'multiChoice']
-/** A number in digits, as an entry has it that was typed. */
-const NUMBER = /^-?\d{1,30}(\.\d{1,30})?$/
 
 const helps = 'a narrower filter, such as createdSince or form, or fewer checks help'
 export const tooMuch = (fault: string) =>
@@ -147,13 +144,14 @@ export class Columns {
   *add(documents: readonly BsonDocument[]): Generator<void, void> {
     const isSliceOver = slices()
     for (const { bytes } of documents) {
-      const row = this.ids.length
+      const id = stringOf(bytes, fieldOf(bytes, 0, '_id'))
+      // An entry whose id is no text can be neither shown nor asked for.
+      if (id === undefined) continue
+      const row = this.ids.push(id) - 1
       const textIn = (name: string) => stringOf(bytes, fieldOf(bytes, 0, name)) || null
       const form = this.#group(this.forms, textIn('form'), row)
       const agent = this.#group(this.agents, textIn('agent'), row)
-      this.ids.push(String(textIn('_id')))
-      const created = dateOf(bytes, fieldOf(bytes, 0, 'createdAt')) ?? Number.NaN
-      if (created >= Number(YEAR_1) && created <= Number(YEAR_9999)) this.created[row] = created
+      this.created[row] = instantIn(bytes, fieldOf(bytes, 0, 'createdAt')) ?? Number.NaN
       this.durations[row] = numberOf(bytes, fieldOf(bytes, 0, 'duration')) ?? Number.NaN
       this.#place(bytes, row)
       let [count, low, high] = [0, mixed(this.#seed, form.number), form.number]
@@ -194,11 +192,11 @@ export class Columns {
     const words = [...wordsOf(bytes, at)].filter((word) => word)
     const text = stringOf(bytes, fieldOf(bytes, at, 'question')) ?? ''
     const isChosen = CHOSEN.includes(typeOf(bytes, at) ?? '')
-    const [word = ''] = words
+    const number = isChosen ? undefined : numberOfWords(words)
     const answer = {
       text,
       ...(isChosen && { choice: words.join('\0') }),
-      ...(!isChosen && words.length === 1 && NUMBER.test(word) && { number: Number(word) }),
+      ...(number !== undefined && { number }),
       digest: words.length === 0 ? undefined : digestOf(JSON.stringify([text, words])),
     }
     if (written.length > KNOWN_LENGTH) return answer
@@ -270,12 +268,7 @@ export const withColumns = async <T>(
   conditions: Selection['conditions'],
   use: (columns: Columns) => Promise<T>,
 ): Promise<T> => {
-  const selection = {
-    ...reader.select(entries, { fields: FIELDS }),
-    // An id that is no text can be neither shown nor asked for.
-    conditions: { ...conditions, id: { _id: { $gte: '' } } },
-    given: Object.keys(conditions),
-  }
+  const selection = { ...reader.select(entries, { fields: FIELDS }), conditions }
   const size = await reader.countNow(selection)
   if (size > MAX_ENTRIES) throw tooMuch(`more than ${MAX_ENTRIES} cannot be checked at once`)
   const needs = ROW * size + MAX_BYTES

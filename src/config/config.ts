@@ -27,11 +27,16 @@ class Setting<V> {
 
 const setting = <V>(name: string, schema: TSchema) => new Setting(name, schema, (checked: V) => checked)
 
+const optionalInteger = (name: string, [minimum, maximum]: readonly [number, number]) =>
+  setting<number | undefined>(name, Type.Optional(Type.Integer({ minimum, maximum })))
+
 const integer = (name: string, value: number, [minimum, maximum]: readonly [number, number]) =>
   setting<number>(name, defaulted(Type.Integer({ minimum, maximum }), value))
 
 const oneOf = <const W extends string>(name: string, value: NoInfer<W>, words: readonly W[]) =>
   setting<W>(name, defaulted(Type.Unsafe<string>({ type: 'string', enum: words }), value))
+
+const flag = (name: string) => oneOf(name, 'true', ['true', 'false']).as((word) => word === 'true')
 
 const text = (name: string, format: string) => setting<string | undefined>(name, Type.Optional(Type.String({ format })))
 
@@ -47,9 +52,7 @@ const settings = {
     queryTimeoutMs: integer('QUERY_TIMEOUT_MS', 10_000, [1, 600_000]).about(
       'How long a query may take in the database, in milliseconds.',
     ),
-    ensureIndexes: oneOf('ENSURE_INDEXES', 'true', ['true', 'false'])
-      .about('Whether the service creates missing indexes when it starts.')
-      .as((word) => word === 'true'),
+    ensureIndexes: flag('ENSURE_INDEXES').about('Whether the service creates missing indexes when it starts.'),
   },
   demoScenario: oneOf('DEMO_SCENARIO', 'demo', scenarioNames).about(
     'Which demo data the embedded store serves. The command `seed` writes the same to a database.',
@@ -79,10 +82,7 @@ const settings = {
       'Memory for responses that their callers have not read yet, in MiB. While the responses of a key hold a third of what is left of it, further requests of the key fail with 503: so it holds a quarter if it is alone. Checks and questions have as much of their own.',
     )
     .as((mib) => mib * 1024 * 1024),
-  rateLimit: setting<number | undefined>(
-    'RATE_LIMIT',
-    Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000 })),
-  ).about(
+  rateLimit: optionalInteger('RATE_LIMIT', [1, 1_000_000]).about(
     'How many requests a minute one key may send to this instance. Further ones fail with 429. If it is not set, there is no such limit.',
   ),
   maxPerPage: integer('MAX_PER_PAGE', 1000, [50, 10_000]).about('Largest page size that a request may ask for.'),
@@ -100,14 +100,10 @@ const settings = {
       'How long the change feed tells of a deletion, in days. An older cursor gets a 410. The service sets it in the database when it starts; commands use it only where nothing is set yet.',
     ),
   },
-  explore: oneOf('EXPLORE', 'true', ['true', 'false'])
-    .about(
-      'Whether the service has the page `/explore`, which shows the entries of an organisation to anyone who has its key.',
-    )
-    .as((word) => word === 'true'),
-  mcp: oneOf('MCP', 'true', ['true', 'false'])
-    .about('Whether assistants may ask at `/mcp` what their key sees.')
-    .as((word) => word === 'true'),
+  explore: flag('EXPLORE').about(
+    'Whether the service has the page `/explore`, which shows the entries of an organisation to anyone who has its key.',
+  ),
+  mcp: flag('MCP').about('Whether assistants may ask at `/mcp` what their key sees.'),
   shutdownDelayMs: integer('SHUTDOWN_DELAY_MS', 0, [0, 600_000]).about(
     'How long the service goes on as before after a SIGTERM, in milliseconds. Meanwhile only `/health/ready` fails, so that proxies stop sending requests. A second SIGTERM ends this time, and so does a SIGINT.',
   ),
@@ -121,10 +117,7 @@ const settings = {
     host: setting<string>('METRICS_HOST', defaulted(Type.String(), '127.0.0.1')).about(
       'Address to listen on for `/metrics`.',
     ),
-    port: setting<number | undefined>(
-      'METRICS_PORT',
-      Type.Optional(Type.Integer({ minimum: 0, maximum: 65_535 })),
-    ).about(
+    port: optionalInteger('METRICS_PORT', [0, 65_535]).about(
       'Port of [`/metrics`](#metrics). If it is not set, nothing is measured. With 0 the system chooses a free port.',
     ),
   },

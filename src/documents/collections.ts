@@ -59,10 +59,7 @@ const person = {
   lastLogin: optionalInstant,
 }
 
-/**
- * The schema of the documents of a collection.
- * @param filters the fields by which a list is filtered, each of which has an index
- */
+/** @param filters the fields by which a list of the collection is filtered, each of which has an index */
 const collection = <P extends TProperties>(filters: readonly string[], properties: P) => ({
   filters,
   schema: strict(properties),
@@ -174,7 +171,6 @@ export const recordCollections = ['users', 'agents', 'forms', 'projects', 'dispa
 
 export type RecordCollection = (typeof recordCollections)[number]
 
-/** What a key may be restricted to. */
 export const restrictions = ['project', 'form'] as const
 /** The ids of the projects and of the forms whose records a key sees. With both, a record is of one of each. */
 export type Only = { readonly [R in (typeof restrictions)[number]]?: readonly string[] }

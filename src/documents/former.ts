@@ -9,7 +9,6 @@ type Fields<T = unknown> = Readonly<Record<string, T>>
 const movesOf = (name: RecordCollection) =>
   (Object.entries(former) as [keyof typeof former, string][]).filter(([field]) => narrowedBy[name]?.[field] === field)
 
-/** The schemas of the sets. */
 export const setsOf = (name: RecordCollection): Fields<TSchema> =>
   Object.fromEntries(movesOf(name).map(([, set]) => [set, Type.Optional(Type.Array(id))]))
 

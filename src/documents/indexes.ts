@@ -33,10 +33,9 @@ const ofRecords: readonly Index[] = [
 /** The indexes of a collection, without the two indexes of tombstones. */
 export const indexesOf = (name: CollectionName): readonly Index[] => {
   if (name === 'apiKeys') return [indexBy([])]
-  const { filters } = collections[name]
   if (!isRecordCollection(name)) return []
   const box = name === 'entries' ? [indexBy([LONGITUDE, LATITUDE])] : []
-  return [...ofRecords, ...filters.map((field) => indexBy([field])), ...box]
+  return [...ofRecords, ...collections[name].filters.map((field) => indexBy([field])), ...box]
 }
 
 export const hasIndex = (indexes: readonly Index[], index: Index): boolean =>

@@ -17,7 +17,6 @@ import type { RowFormat } from '../serializer/rows.js'
 import { compileDocuments, type Shown } from '../serializer/writer.js'
 import { xlsxColumns } from '../serializer/xlsx.js'
 
-/** The parameters of an export, checked. */
 export type ExportListing = ExportQuery & Omit<Listing, 'sortBy' | 'page' | 'perPage'>
 
 export interface Exported {
@@ -59,7 +58,6 @@ const OF_FORMATS: Readonly<Partial<Record<keyof ExportListing, readonly FormatNa
   names: ['csv', 'xlsx'],
 }
 
-/** What is wrong with parameters that the format does not have. */
 export const wrongFor = (format: FormatName, listing: ExportListing): { name: string; message: string }[] =>
   Object.entries(OF_FORMATS)
     .filter(([name, formats]) => listing[name as keyof ExportListing] !== undefined && !formats.includes(format))
@@ -68,7 +66,6 @@ export const wrongFor = (format: FormatName, listing: ExportListing): { name: st
       return { name, message: `must be left out: only ${formats.join(' and ')} ${have} it` }
     })
 
-/** What a file shows of each record, and how. */
 interface FileRows {
   /** What is read. It may be more than what is shown. */
   readonly choice: Choice
@@ -82,7 +79,6 @@ interface FileRows {
 export interface FileWriter {
   /** Returns the bytes that can be sent, which may be none. */
   write(part: Buffer): Promise<Buffer>
-  /** Returns the rest of the file. */
   end(): Promise<Buffer>
   /** Drops what is held of the file. It may be called at any time, and twice. */
   close(): void
@@ -114,11 +110,7 @@ const columnFormatOf = (
   return { ...made, header: (names) => made.header(names.map((name) => (asked.has(name) ? name : headingOf(name)))) }
 }
 
-/**
- * The rows of a file.
- * @param without what the caller does not see
- * @param questions the questions that get a column of their own
- */
+/** The rows of a file, without what the caller does not see. `questions` are those that get a column of their own. */
 export const rowsOf = (
   { name, resource }: Exported,
   format: FormatName,

@@ -1,6 +1,7 @@
 // Makes Parquet of lines of JSON. A group of rows takes it 50 to 250 ms, so a thread does it.
 import type { SchemaElement } from 'hyparquet'
 import { ByteWriter, geojsonToWkb, ParquetWriter } from 'hyparquet-writer'
+import { isOnEarth } from '../../schemas/earth.js'
 import type { Field, Shape } from './parquet.js'
 
 /** A group of rows is held in memory until it is written. It ends at whichever comes first: rows, or bytes of JSON. */
@@ -70,11 +71,11 @@ export class ParquetEncoder {
     return this.#take()
   }
 
-  /** The column of points: one for each row that has a place. */
+  /** The column of points: one for each row that has a place on the earth. */
   #geometry(): Column {
     const valueIn = (row: Row): Uint8Array | undefined => {
       const [x, y] = PLACE.map((place) => row[place])
-      if (typeof x !== 'number' || typeof y !== 'number') return undefined
+      if (typeof x !== 'number' || typeof y !== 'number' || !isOnEarth(x, y)) return undefined
       const [west, south, east, north] = this.#bounds ?? [x, y, x, y]
       this.#bounds = [Math.min(west, x), Math.min(south, y), Math.max(east, x), Math.max(north, y)]
       return geojsonToWkb({ type: 'Point', coordinates: [x, y] })
@@ -114,7 +115,6 @@ const columnOf = ({ name, shape }: Field): Column => {
   }
 }
 
-/** How Parquet has a value. */
 interface Encoding {
   /** The element of the value itself, and then the elements of the values in it. */
   readonly elements: readonly SchemaElement[]

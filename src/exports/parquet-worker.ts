@@ -11,7 +11,6 @@ export interface Opening {
 /** Lines of JSON to write, or what comes behind them. */
 export type Task = ArrayBuffer | 'end' | 'close'
 
-/** The bytes that can be sent, or what went wrong. */
 export type Reply = ArrayBuffer | Error
 
 parentPort?.on('message', ({ columns, port }: Opening) => {

@@ -39,7 +39,6 @@ export class ParquetFile implements FileWriter {
   readonly #port: MessagePort
   #isOpen = true
 
-  /** @param named the schemas that those of columns refer to */
   constructor(columns: readonly Column[], named: ReadonlyMap<string, TSchema>) {
     const { port1, port2 } = new MessageChannel()
     this.#port = port1
@@ -78,7 +77,6 @@ export class ParquetFile implements FileWriter {
   }
 }
 
-/** What a value is. */
 export type Shape =
   | { readonly kind: 'text' | 'number' | 'integer' | 'boolean' | 'time' | 'json' }
   /** A single stored value is a list of one. */

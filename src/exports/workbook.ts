@@ -18,7 +18,6 @@ const MTIME = new Date(2000, 0)
 const COMPRESSION = 1
 /** The least and the greatest width of a column, in characters. */
 const WIDTHS = [8, 60] as const
-/** As many characters as a time has. */
 const TIME_WIDTH = 20
 
 const [ROW, ROW_END, CELL] = ['<row', '</row>', '<c']
@@ -64,7 +63,6 @@ export class XlsxFile implements FileWriter {
   #rows = 0
   #bytes = 0
 
-  /** @param columns how many columns a row has */
   constructor(name: string, columns: number) {
     this.#letters = Array.from({ length: columns + 1 }, (_, column) => lettersOf(column))
     for (const part of parts)

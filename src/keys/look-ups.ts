@@ -1,5 +1,6 @@
 // Shares the look-ups of keys: requests with the same key have one look-up, and a flood of unknown keys waits for its turn by
 // address, so that it can neither use up all connections nor keep others from looking up theirs.
+import { ownText } from '../bson/values.js'
 import { type FairScheduler, SMALL } from '../limits/scheduler.js'
 
 /**
@@ -12,7 +13,8 @@ export const sharedLookUp = <T>(find: (keyId: string) => Promise<T>, scheduler?:
   const shared = new Map<string, Promise<T>>()
   const findInTurn = async (keyId: string, address: string | undefined): Promise<T> => {
     if (scheduler === undefined || address === undefined) return find(keyId)
-    const ticket = await scheduler.enter(`address ${address}`, SMALL)
+    // An address may be a part of a long header, which the scheduler would keep with it.
+    const ticket = await scheduler.enter(ownText(`address ${address}`), SMALL)
     return find(keyId).finally(() => ticket.release())
   }
   return (keyId: string, address: string | undefined): Promise<T> => {

@@ -4,10 +4,12 @@ import type { Given } from './arguments.js'
 const MAX_BYTES = 64 * 1024
 /** A record in a list counts as this many characters, so that such lists are cut first: a whole record says more than two halves. */
 const PART = 1024
-/** Lists that are in a record. In a table, they have numbers. */
-const INSIDE = /^(\d+|choices)$/
+/** A choice counts as this many, because a question says much without its choices. */
+const CHOICE = 40 * PART
+/** Lists that are in a record have numbers in a table. */
+const INSIDE = /^\d+$/
 const LESS =
-  'Where the tool has them, filters, fields and a smaller limit or top ask for less. count_entries counts all: forms with names=true, answers by the key of a question. GET /v1/entries/{id} has a whole entry.'
+  'Where the tool has them, filters, fields, a question and a smaller limit or top ask for less. count_entries counts all: forms with names=true, answers by the key of a question. GET /v1/entries/{id} has a whole entry.'
 
 /** What a tool gives, before it is cut. */
 export interface ToolResult extends Given {
@@ -40,7 +42,8 @@ export const fitting = ({ of = {}, ...result }: ToolResult): string => {
       if (!isList && typeof value !== 'string') return value
       const isOfRecords = isList && typeof value[0] === 'object' && !INSIDE.test(name)
       const isOfTexts = isList && value.every((each) => typeof each === 'string')
-      const size = isOfTexts ? JSON.stringify(value).length : value.length * (isOfRecords ? PART : 1)
+      const weight = name === 'choices' ? CHOICE : isOfRecords ? PART : 1
+      const size = isOfTexts ? JSON.stringify(value).length : value.length * weight
       longest = Math.max(longest, size)
       const length = Math.max(isList ? 1 : 0, Math.floor(value.length * Math.min(1, most / size)))
       if (length >= value.length) return value
@@ -49,7 +52,9 @@ export const fitting = ({ of = {}, ...result }: ToolResult): string => {
       return isList ? value.slice(0, length) : value.slice(0, length).replace(/[\ud800-\udbff]$/, '')
     }
     text = said(JSON.stringify(result, cut))
-    most = Math.floor(Math.min(most, longest) * Math.min(0.9, MAX_BYTES / Buffer.byteLength(text)))
+    // Steps that are not too large, because what is cut first may be most of it.
+    const step = Math.max(0.25, Math.min(0.9, MAX_BYTES / Buffer.byteLength(text)))
+    most = Math.floor(Math.min(most, longest) * step)
   }
   return text
 }

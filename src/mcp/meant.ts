@@ -1,5 +1,5 @@
-// What an assistant means: a record by its name, a value in another case, and a day as a time. What no entry has is an error
-// that says what there is.
+// What an assistant means: a record by its name, a question by its text, a value in another case, and a day as a time. What no
+// entry has is an error that says what there is.
 import type { Answered } from '../../schemas/entries.js'
 import { BESIDE } from '../../schemas/kit.js'
 import { viewOf } from '../../schemas/views.js'
@@ -7,20 +7,20 @@ import { hasAny } from '../operations/list.js'
 import { resources } from '../pipelines/index.js'
 import type { ReferencesTo } from '../pipelines/joins.js'
 import { isInScope } from '../pipelines/stages.js'
-import { invalidParameter, ProblemError } from '../problems/problems.js'
+import { invalidParameter, unlessProblem } from '../problems/problems.js'
 import { beginningOf } from '../reading/local-time.js'
 import { withQuestions } from '../reading/question-keys.js'
 import type { Reader } from '../reading/reader.js'
 import type { Selection } from '../reading/selection.js'
 import { type Named, namesOf, summaryOf } from '../reading/summaries.js'
 import type { Given } from './arguments.js'
-import { valuesOf } from './values.js'
+import { questionMeant } from './questions.js'
+import { isLike, MOST_CHARACTERS, MOST_TOLD, nearestTo, quoted, taken, wrong } from './spelling.js'
+import { listOf, valuesOf } from './values.js'
 
 const { entries } = resources
-/** How many names or values are compared, how many an error lists, and how many records of one name are read. */
-const [MOST_NAMES, MOST_ALLOWED, MOST_TWINS] = [1000, 100, 50]
-/** Nobody means a longer value. */
-const MOST_CHARACTERS = 200
+/** How many names or values are compared, and how many records of one name are read. */
+const [MOST_NAMES, MOST_TWINS] = [1000, 50]
 
 /** What the filters by an id find, and the parts of its name. */
 const named = Object.fromEntries(
@@ -35,25 +35,6 @@ const counted: Readonly<Record<string, string>> = {
   ...Object.fromEntries(['country', 'state', 'lga', 'city'].map((name) => [name, `location.${name}`])),
 }
 
-const wrong = (name: string, message: string, allowed: string[]) => invalidParameter(name, message, 'query', allowed)
-
-/** A text without what people leave out: cases, accents and spaces. */
-const plain = (text: string): string =>
-  text
-    .normalize('NFD')
-    .replace(/[\p{M}\s]/gu, '')
-    .toLowerCase()
-const isLike = (text: string): ((other: string) => boolean) => {
-  const wanted = plain(text)
-  return (other) => plain(other) === wanted
-}
-/** Those that have a text in them, or begin it, come first. */
-const nearestTo = (text: string, all: readonly string[]): string[] => {
-  const wanted = plain(text)
-  const near = all.filter((each) => plain(each).includes(wanted) || (each && wanted.startsWith(plain(each))))
-  return [...new Set([...near, ...all])].slice(0, MOST_ALLOWED)
-}
-
 /** The records that entries name most often, for a key that sees their names. */
 export const namesInEntries = async (reader: Reader, by: string) => {
   const counted = await summaryOf(reader, { by: [by], zone: 'UTC', top: MOST_NAMES })
@@ -62,15 +43,33 @@ export const namesInEntries = async (reader: Reader, by: string) => {
   return [...names].map(([id, { name }]) => ({ id: String(id), name }))
 }
 
-/** @throws the problem `invalid_parameter` if there is no such record, or several have the name */
-const idMeant = async (reader: Reader, name: string, given: string): Promise<string> => {
+/** What people know of a record: how many entries it has, and when and in which project the newest one was made. */
+const knownOf = async (reader: Reader, name: string, id: string): Promise<string> => {
+  const newest = { sortBy: 'createdAt', fields: ['createdAt', 'project'], expand: ['project'], perPage: 1 }
+  const { total, rows } = await listOf(reader, entries, { [name]: id, ...newest })
+  const [{ createdAt, project } = {}] = rows as { createdAt?: string; project?: { name?: string } }[]
+  const parts = [
+    `entries: ${total}`,
+    createdAt && `newest: ${createdAt}`,
+    project?.name && `its project: ${quoted(project.name)}`,
+  ]
+  return `${id} (${parts.filter(Boolean).join(', ')})`
+}
+
+/**
+ * @param say takes what the result says of it
+ * @throws the problem `invalid_parameter` if there is no such record, or several have the name
+ */
+const idMeant = async (reader: Reader, name: string, given: string, say: (note: string) => void): Promise<string> => {
   const { resource, shown } = named[name] as (typeof named)[string]
   const { collection, article } = resource
   const isListed = isInScope(collection, reader.scope)
   // Entries may have the id of a record that is gone.
-  if (isListed && (await hasAny(reader, resource, resource.conditions({ ids: [given] })))) return given
-  if (await hasAny(reader, entries, entries.conditions({ [name]: given }))) return given
+  const isId =
+    (isListed && (await hasAny(reader, resource, resource.conditions({ ids: [given] })))) ||
+    (await hasAny(reader, entries, entries.conditions({ [name]: given })))
   const parts = Object.keys(viewOf(reader.scope.without).shown(shown).properties)
+  if (isId && parts.length === 0) return given
   if (parts.length === 0)
     throw wrong(name, `is not the id of ${article} ${resource.name}, and the key sees no names`, [])
   const namesBy = async (conditions: Selection['conditions'], perPage: number) => {
@@ -84,10 +83,19 @@ const idMeant = async (reader: Reader, name: string, given: string): Promise<str
     given.slice(0, index),
     given.slice(index + 1),
   ])
-  const exact = (parts.length === 1 ? [[given]] : spaces).map((texts) =>
+  const $or = (parts.length === 1 ? [[given]] : spaces).map((texts) =>
     Object.fromEntries(parts.map((part, i) => [part, texts[i]])),
   )
-  let found = !isListed || exact.length === 0 ? [] : await namesBy({ [name]: { $or: exact } }, MOST_TWINS)
+  const exactly = { [name]: { $or } }
+  if (isId) {
+    // Mostly it is no name, which is kept.
+    const isName = isListed && $or.length > 0 && (await unlessProblem(reader.count({ resource, conditions: exactly })))
+    const others = isName ? (await namesBy(exactly, MOST_TWINS)).filter(({ id }) => id !== given) : []
+    const ids = others.map(({ id }) => quoted(id)).join(', ')
+    if (ids !== '') say(`${name} ${quoted(given)} was taken for an id, but it is also the name of ${ids}`)
+    return given
+  }
+  let found = !isListed || $or.length === 0 ? [] : await namesBy(exactly, MOST_TWINS)
   if (found.length === 0) {
     const some = isListed ? await namesBy({}, MOST_NAMES) : await namesInEntries(reader, name)
     const all = some.filter((each) => each.name.length <= MOST_CHARACTERS)
@@ -97,10 +105,15 @@ const idMeant = async (reader: Reader, name: string, given: string): Promise<str
     const names = all.map((each) => each.name)
     if (found.length === 0) throw wrong(name, message, nearestTo(given, names))
   }
-  const [{ id }, ...others] = found as [(typeof found)[number], ...typeof found]
-  if (others.length === 0) return id
-  const ids = found.map((each) => each.id)
-  throw wrong(name, `is the name of several ${collection}: allowed has their ids`, ids)
+  const ids = found.map(({ id }) => id)
+  if (ids.length === 1) {
+    const [one] = found as [(typeof found)[number]]
+    if (one.name !== given) say(taken(name, given, one.name))
+    return one.id
+  }
+  const known: string[] = []
+  for (const id of ids.slice(0, MOST_TOLD)) known.push((await unlessProblem(knownOf(reader, name, id))) ?? id)
+  throw wrong(name, `is the name of several ${collection}, and allowed has their ids: ${known.join('; ')}`, ids)
 }
 
 /**
@@ -112,11 +125,8 @@ const valueMeant = async (reader: Reader, name: string, given: string, filters: 
   if (await hasAny(reader, entries, entries.conditions(await withQuestions(reader, filters)))) return given
   const { form } = filters as { form?: string }
   const counting = { by: [by], zone: 'UTC', ...(form !== undefined && { form }) }
-  const { largest } = await summaryOf(reader, counting).catch((error) => {
-    // There are too many values, or to count them takes too long.
-    if (error instanceof ProblemError) return { largest: [] }
-    throw error
-  })
+  // There may be too many values, or to count them may take too long.
+  const { largest = [] } = (await unlessProblem(summaryOf(reader, counting))) ?? {}
   const texts = largest.slice(0, MOST_NAMES).map(({ values: [value] }) => value)
   const values = texts.filter((value) => typeof value === 'string' && value.length <= MOST_CHARACTERS) as string[]
   const same = values.filter(isLike(given))
@@ -136,29 +146,51 @@ const checkRanges = (times: Given): void => {
 }
 
 /**
- * The ids, the values and the times that some arguments stand for, by the names of the arguments. A day stands for its beginning.
+ * The ids, the keys, the values and the times that some arguments stand for, by the names of the arguments, and what the
+ * result says of them. A day stands for its beginning.
+ * @param asked the texts of questions by the keys that stand in their place
  * @throws the problem `invalid_parameter` for what nobody can mean
  */
-export const meantBy = async (reader: Reader, given: Given): Promise<Given> => {
+export const meantBy = async (
+  reader: Reader,
+  given: Given,
+  asked: ReadonlyMap<string, string>,
+): Promise<{ meant: Given; notes: string[] }> => {
   const meant: Record<string, unknown> = {}
+  const notes: string[] = []
+  const say = (note: string) => notes.push(note)
+  const spelled = async (name: string, value: string, filters: Given, by: string) => {
+    const found = await valueMeant(reader, name, value, filters, by)
+    if (found !== value) say(taken(name, value, found))
+    return found
+  }
   const { zone = 'UTC' } = given
   for (const [name, value] of Object.entries(given)) {
     if (isTime(name)) meant[name] = typeof value === 'string' ? await beginningOf(value, String(zone)) : value
-    if (name in named) meant[name] = await idMeant(reader, name, String(value))
-    if (name in counted)
-      meant[name] = await valueMeant(reader, name, String(value), { [name]: value }, counted[name] as string)
+    if (name in named) meant[name] = await idMeant(reader, name, String(value), say)
+    if (name in counted) meant[name] = await spelled(name, String(value), { [name]: value }, counted[name] as string)
+  }
+  const { form = given.form } = meant
+  const askedFor = async (name: string, given: Answered): Promise<Answered> => {
+    const text = asked.get(given.key)
+    return text === undefined ? given : questionMeant(reader, String(form), name, text, say)
+  }
+  if (given.measure !== undefined) meant.measure = (await askedFor('measure', { key: String(given.measure) })).key
+  if (given.by !== undefined) {
+    const by: string[] = []
+    for (const key of given.by as string[]) by.push((await askedFor('by', { key })).key)
+    if (new Set(by).size < by.length) throw invalidParameter('by', 'must not have the same value twice')
+    meant.by = by
   }
   if (given.answered !== undefined) {
-    const { form = given.form } = meant
     const answered: Answered[] = []
-    for (const { key, answer } of given.answered as Answered[]) {
+    for (const each of given.answered as Answered[]) {
+      const { key, answer } = await askedFor('answered', each)
       const filters = { form, answered: [{ key, answer }] }
-      answered.push(
-        answer === undefined ? { key } : { key, answer: await valueMeant(reader, 'answered', answer, filters, key) },
-      )
+      answered.push(answer === undefined ? { key } : { key, answer: await spelled('answered', answer, filters, key) })
     }
     meant.answered = answered
   }
   checkRanges(meant)
-  return meant
+  return { meant, notes }
 }

@@ -1,5 +1,5 @@
 // What an assistant may ask: each tool calls what its operation calls, with the names and the checks of its parameters.
-import { type TProperties, Type } from '@sinclair/typebox'
+import { type TProperties, type TSchema, Type } from '@sinclair/typebox'
 import type { FastifyRequest } from 'fastify'
 import { ChecksListQuery } from '../../schemas/checks.js'
 import { commonFilters, IdParams } from '../../schemas/common.js'
@@ -8,7 +8,6 @@ import { type FormatName, FormatParams, mediaTypes } from '../../schemas/exports
 import { defaulted, select } from '../../schemas/kit.js'
 import { SummaryQuery } from '../../schemas/summaries.js'
 import { CHECKS, checkedRows, flaggedAgents, flaggedEntries } from '../operations/checks.js'
-import { readList } from '../operations/list.js'
 import { getFormQuestions, QUESTIONS } from '../operations/questions.js'
 import { COUNTS, summarizeEntries } from '../operations/summary.js'
 import { resources } from '../pipelines/index.js'
@@ -19,11 +18,11 @@ import { YEAR_1, YEAR_9999 } from '../reading/expressions.js'
 import { projectionOf } from '../reading/projection.js'
 import type { Reader } from '../reading/reader.js'
 import { sumOf } from '../reading/summaries.js'
-import { Skipped } from '../serializer/unreadable.js'
 import { firstSentence, type Given } from './arguments.js'
 import type { ToolResult } from './fitting.js'
 import { isTime, namesInEntries } from './meant.js'
-import { valuesOf } from './values.js'
+import { questionsMeant } from './questions.js'
+import { listOf, MOST_RECORDS, valuesOf } from './values.js'
 
 const { entries, forms, projects } = resources
 
@@ -35,18 +34,8 @@ export interface Tool {
   readonly call: (request: FastifyRequest, query: Given, texts: Given) => Promise<ToolResult>
 }
 
-/** The most records of a list, and the most choices of a question. */
-const [MOST_RECORDS, MOST_CHOICES] = [100, 50]
-
-/** Records of a list, how many there are, which of them cannot be shown, and how many rows were asked for. */
-const listOf = async (reader: Reader, resource: Resource, asked: object) => {
-  const usual = { page: 1, perPage: MOST_RECORDS, sortBy: 'id', sortOrder: 'desc', total: 'true' } as const
-  const { page, total, selection } = await readList(reader, resource, { ...usual, ...asked })
-  const skipped = new Skipped()
-  const rows = await valuesOf(page.rows, selection.projection, reader.ticket, skipped.add)
-  const of = page.rows.length - skipped.records.length
-  return { total: total as number, rows, unreadable: skipped.records, of }
-}
+/** The most choices of a question. */
+const MOST_CHOICES = 50
 
 /** The records of a resource by their names. Those that a scope does not list are the ones that its entries name. */
 const namesIn = async (reader: Reader, resource: Resource) => {
@@ -57,9 +46,15 @@ const namesIn = async (reader: Reader, resource: Resource) => {
 
 const limits = { page: 1, perPage: 1, maxPerPage: MOST_RECORDS }
 const [list, checked] = [EntryListQuery(limits), ChecksListQuery(limits)]
-/** A filter as an assistant knows it. Each word is read in three tools. */
+const parameters: TProperties = { ...list.properties, ...SummaryQuery.properties }
+/** A parameter as an assistant knows it. Each word of a filter is read in three tools. */
 const inWords = (names: readonly string[], description: string, more = {}) =>
-  Object.fromEntries(names.map((name) => [name, { ...list.properties[name as 'bbox'], description, ...more }]))
+  Object.fromEntries(names.map((name) => [name, { ...parameters[name], description, ...more } as TSchema]))
+/** The first sentence of a parameter that takes a question. What begins alike is said once. */
+const ofQuestions = (name: string) => {
+  const sentence = firstSentence(String(parameters[name]?.description))
+  return sentence.replace('the key of a question', 'a question').replace(/(?<=(\w+):\S+), \1:/g, '|')
+}
 const times = inWords(Object.keys(commonFilters).filter(isTime), 'Day or time.', { format: 'day-or-time' })
 const form = Type.String({ minLength: 1, description: 'Id or name.' })
 const byId = Object.fromEntries(['form', 'project', 'dispatch', 'agent'].map((name) => [name, Type.Optional(form)]))
@@ -67,6 +62,8 @@ const filters = {
   ...select(list, [...Object.keys(entryFilters), 'answered']).properties,
   ...inWords(['status'], 'One status.'),
   ...inWords(['country', 'state', 'lga', 'city'], 'A name.'),
+  ...inWords(['answered'], 'An answered question, or QUESTION=ANSWER. Needs form.'),
+  ...inWords(['zone'], 'Time zone of days (IANA).'),
   ...inWords(['bbox'], 'minLongitude,minLatitude,maxLongitude,maxLatitude.'),
   ...byId,
   ...times,
@@ -115,10 +112,11 @@ export const tools: Readonly<Record<string, Tool>> = {
   },
   describe_form: {
     description: firstSentence(QUESTIONS),
-    takes: { form },
+    takes: { form, question: Type.Optional({ ...form, description: 'Words of its text, or its key.' }) },
     gives: { total, questions: rows },
-    async call({ reader }, { form }) {
-      const { data: questions, _metadata } = (await getFormQuestions(reader, { params: { id: String(form) } })).value
+    async call({ reader }, { form, question }) {
+      const { data, _metadata } = (await getFormQuestions(reader, { params: { id: String(form) } })).value
+      const questions = question === undefined ? data : await questionsMeant(reader, data, 'question', String(question))
       const shown = questions.map(({ choices, others, ...question }) => {
         const left = sumOf(choices.slice(MOST_CHOICES))
         return { ...question, choices: choices.slice(0, MOST_CHOICES), others: others + left }
@@ -128,13 +126,20 @@ export const tools: Readonly<Record<string, Tool>> = {
   },
   count_entries: {
     description: `${firstSentence(COUNTS)} Use it for each question of how many.`,
-    takes: { ...select(SummaryQuery, ['by', 'zone', 'names', 'measure', 'none', 'top']).properties, ...filters },
+    takes: {
+      ...inWords(['by'], ofQuestions('by')),
+      ...inWords(['names'], 'With `true`, names stand beside ids.'),
+      ...inWords(['measure'], ofQuestions('measure')),
+      ...select(SummaryQuery, ['none', 'top']).properties,
+      ...filters,
+      ...inWords(['zone'], 'Time zone of days and periods (IANA).'),
+    },
     gives: { total, groups: total, rows },
-    async call({ reader }, query, { top }) {
+    async call({ reader }, query, { top, zone = query.zone }) {
       const { rows: shown, rowOf, metadata } = await summarizeEntries(reader, { query: query as never })
       return {
         ...metadata,
-        zone: query.zone,
+        zone,
         rows: shown.map(rowOf),
         of: { rows: top === undefined ? metadata.groups : shown.length },
       }
@@ -144,7 +149,7 @@ export const tools: Readonly<Record<string, Tool>> = {
     description: `${firstSentence(entries.descriptions.list)} Newest first.`,
     takes: { ...filters, fields: list.properties.fields, limit: defaulted(few, 20) },
     gives: { total, columns: Type.Array(text), rows: Type.Array(Type.Array(Type.Unknown())) },
-    async call({ reader }, { limit: perPage, ...query }) {
+    async call({ reader }, { limit: perPage, zone: _, ...query }) {
       const newest = { sortBy: 'createdAt', sortOrder: 'desc' }
       const { rows, of, ...found } = await listOf(reader, entries, { ...query, ...newest, perPage })
       const columns = [...new Set(rows.flatMap(Object.keys))]
@@ -156,17 +161,17 @@ export const tools: Readonly<Record<string, Tool>> = {
     description: `${firstSentence(CHECKS)} Worst agents and flagged entries; a flag says nothing of why.`,
     takes: {
       ...select(checked, ['checks']).properties,
-      ...select(Type.Object(filters), ['form', 'project', 'agent', 'createdSince', 'createdBefore']).properties,
+      ...select(Type.Object(filters), ['form', 'project', 'agent', 'zone', 'createdSince', 'createdBefore']).properties,
       limit: defaulted(few, 10),
     },
     gives: { totals: object, agents: rows, flagged: rows },
-    async call({ reader }, { limit: perPage, ...given }) {
-      const query = { ...given, minEntries: 20, zone: 'UTC', names: 'true', page: 1, perPage } as const
+    async call({ reader }, { limit: perPage, ...given }, { zone = given.zone }) {
+      const query = { ...given, minEntries: 20, names: 'true', page: 1, perPage } as const
       const agents = await checkedRows(reader, flaggedAgents, query as never)
       const flagged = await checkedRows(reader, flaggedEntries, query as never)
       const { entries, asOf, total } = agents.metadata
       const of = { agents: total, flagged: flagged.metadata.total }
-      return { asOf, totals: { ...of, checked: entries }, agents: agents.rows, flagged: flagged.rows, of }
+      return { asOf, zone, totals: { ...of, checked: entries }, agents: agents.rows, flagged: flagged.rows, of }
     },
   },
   get_entry: {
@@ -184,7 +189,7 @@ export const tools: Readonly<Record<string, Tool>> = {
     description: 'The address of a file with all entries that match, and a command that fetches it.',
     takes: { ...FormatParams(Object.keys(mediaTypes) as FormatName[]).properties, ...filters },
     gives: { total, url: text, curl: text },
-    async call(request, query, { format, ...texts }) {
+    async call(request, { zone: _, ...query }, { format, zone: __, ...texts }) {
       const { total } = await listOf(request.reader, entries, { ...query, perPage: 1, fields: ['id'] })
       const all = Object.entries(texts).flatMap(([name, value]) =>
         [value].flat().map((each): [string, string] => [name, textOf(each)]),

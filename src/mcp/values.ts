@@ -2,11 +2,15 @@
 import type { BsonDocument } from '../bson/reader.js'
 import type { Ticket } from '../limits/scheduler.js'
 import { runInSlices } from '../limits/work.js'
+import { readList } from '../operations/list.js'
+import type { Resource } from '../pipelines/resource.js'
 import { problem } from '../problems/problems.js'
 import type { Projection } from '../reading/projection.js'
+import type { Reader } from '../reading/reader.js'
 import { jsonArray } from '../serializer/json.js'
 import { Output } from '../serializer/output.js'
 import { type OnFailure, writeAll } from '../serializer/rows.js'
+import { Skipped } from '../serializer/unreadable.js'
 import { compileDocuments } from '../serializer/writer.js'
 
 /** Records become values until there are this many bytes of JSON. */
@@ -31,4 +35,17 @@ export const valuesOf = async (
   const message = 'must leave out what is long'
   const detail = `A record has more than ${MOST_BYTES} bytes: fields ${message}`
   throw problem('response_too_large', detail, { errors: [{ in: 'query', name: 'fields', message }] })
+}
+
+/** The most records of a list. */
+export const MOST_RECORDS = 100
+
+/** Records of a list, how many there are, which of them cannot be shown, and how many rows were asked for. */
+export const listOf = async (reader: Reader, resource: Resource, asked: object) => {
+  const usual = { page: 1, perPage: MOST_RECORDS, sortBy: 'id', sortOrder: 'desc', total: 'true' } as const
+  const { page, total, selection } = await readList(reader, resource, { ...usual, ...asked })
+  const skipped = new Skipped()
+  const rows = await valuesOf(page.rows, selection.projection, reader.ticket, skipped.add)
+  const of = page.rows.length - skipped.records.length
+  return { total: total as number, rows, unreadable: skipped.records, of }
 }

@@ -113,11 +113,8 @@ export type Labels = Readonly<Record<string, string | number>>
 /** A value, or several with their labels. Undefined as long as there is none. */
 export type Observed = number | undefined | readonly (readonly [value: number, labels: Labels])[]
 
-/** What the parts of the service tell about themselves. */
 export interface Metrics {
-  /** Adds a value to a histogram or a counter. */
   record(name: NameOf<'histogram' | 'counter'>, value: number, labels?: Labels): void
-  /** Says how to read a gauge. */
   observe(name: NameOf<'gauge'>, read: () => Observed): void
   /** All metrics, in the text format of Prometheus. */
   text(): Promise<string>

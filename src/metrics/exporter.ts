@@ -8,7 +8,6 @@ import { catalogue, type Labels, type Metric, type Metrics, printedName } from '
 const RESOLUTION_MS = 20
 const NS_PER_S = 1e9
 
-/** @param version of the service */
 export const openMetrics = (version: string): Metrics => {
   // It reads the instruments and starts no server: the service has its own.
   const reader = new PrometheusExporter({ preventServerStart: true })

@@ -9,7 +9,6 @@ export interface Asked<Q = object> {
   readonly query: Q
   /** The path with the query. */
   readonly url: string
-  /** The address of the service. */
   readonly base: () => string
 }
 
@@ -18,7 +17,6 @@ interface Common {
   readonly tag?: { readonly documents?: readonly BsonDocument[]; readonly besides?: unknown }
   /** If it is not that of JSON. */
   readonly mediaType?: string
-  /** The name of the file, if it is one. */
   readonly fileName?: string
   /** About how many bytes it becomes, unless they were charged when they were read. */
   readonly size?: number
@@ -34,11 +32,9 @@ export interface RowsAnswer<R = BsonDocument> extends Common {
   readonly skipped?: Skipped | undefined
   /** What is done with a record that does not fit otherwise. By default it fails the whole. */
   readonly onFailure?: OnFailure<R & BsonDocument>
-  /** The `Link` header. */
   readonly link?: string | undefined
 }
 
-/** A value that is made in the process. */
 export interface ValueAnswer<V = unknown> extends Common {
   readonly value: V
 }

@@ -1,5 +1,5 @@
-// What has changed in the records of a resource.
-import type { FeedQuery } from '../../schemas/sync.js'
+// What has changed in the records of a resource, and the digests by which a partner checks its copy.
+import type { DigestQuery, FeedQuery } from '../../schemas/sync.js'
 import type { Resource } from '../pipelines/resource.js'
 import { narrowed, restrictionsOn } from '../pipelines/stages.js'
 import { invalidParameter } from '../problems/problems.js'
@@ -9,9 +9,14 @@ import { bindingOf, FIRST_CURSOR } from '../reading/token.js'
 import { type FeedItem, feedItems, writeUnreadable } from '../serializer/feed-items.js'
 import { compileDocuments } from '../serializer/writer.js'
 import type { Feeds } from '../sync/changes.js'
+import type { Clock } from '../sync/clock.js'
 import { decodeCursor, encodeCursor } from '../sync/cursor.js'
+import { rangesOf, readDigests } from '../sync/digest.js'
 import { pageOrWait, type Waiting } from '../sync/waiting.js'
-import { type Asked, pageAnswer, type RowsAnswer } from './answer.js'
+import { type Asked, pageAnswer, type RowsAnswer, type ValueAnswer } from './answer.js'
+
+/** How long the ranges of a digest may take together, in milliseconds. */
+const DIGEST_MS = 60_000
 
 /**
  * @throws the problems `invalid_cursor`, `cursor_expired`, `records_without_stamp`, and `invalid_parameter` for a copy of
@@ -44,4 +49,18 @@ export const getChanges = async (
   const metadata = { perPage, hasMore: page.hasMore, nextCursor: encodeCursor(binding, page.next) }
   const items = feedItems(projection.compiled(compileDocuments))
   return { ...pageAnswer(page.items, items, metadata, unreadable), onFailure: writeUnreadable }
+}
+
+/** @throws the problem `query_timeout` */
+export const getDigest = async (
+  { store, scope, ticket }: Reader,
+  { collection }: Resource,
+  { query }: Asked<DigestQuery>,
+  clock: Clock,
+): Promise<ValueAnswer> => {
+  const ranges = rangesOf(query)
+  const asOf = new Date((await clock()).now).toISOString()
+  const reader = { store, scope: narrowed(scope, query), ticket }
+  const data = await readDigests(reader, collection, ranges, DIGEST_MS)
+  return { value: { success: true, data, _metadata: { asOf } } }
 }

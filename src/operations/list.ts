@@ -1,9 +1,10 @@
-// A page of the list of a resource.
+// A page of the list of a resource, and a record by its id.
 import type { Listing } from '../../schemas/common.js'
 import type { Resource } from '../pipelines/resource.js'
-import { ProblemError, tookTooLong } from '../problems/problems.js'
+import { tookTooLong, unlessProblem } from '../problems/problems.js'
 import { onTimeout } from '../reading/cost.js'
 import { tokensOf } from '../reading/page-tokens.js'
+import { projectionOf } from '../reading/projection.js'
 import { withQuestions } from '../reading/question-keys.js'
 import { pagingOf, type Reader } from '../reading/reader.js'
 import type { Selection } from '../reading/selection.js'
@@ -21,10 +22,7 @@ export const listRecords = async (reader: Reader, resource: Resource, asked: Ask
   const { projection } = selection
   const isEmpty = page.rows.length === 0 && page.previous === undefined && tokens.start === undefined
   const unmatched = isEmpty ? await unmatchedIn(reader, selection) : []
-  const metadata = {
-    ...pageMetadata(asked, query, page, total, tokens),
-    ...(unmatched.length > 0 && { unmatched }),
-  }
+  const metadata = { ...pageMetadata(asked, query, page, total, tokens), ...(unmatched.length > 0 && { unmatched }) }
   return {
     ...pageAnswer(page.rows, jsonArray(projection.compiled(compileDocuments)), metadata, query.unreadable),
     tag: { documents: page.rows, besides: metadata },
@@ -45,7 +43,6 @@ export const readList = async (reader: Reader, resource: Resource, parameters: L
   return { page, total, selection, tokens }
 }
 
-/** Whether any record meets some conditions. */
 export const hasAny = async (reader: Reader, resource: Resource, conditions: Selection['conditions']) => {
   const selection = { ...reader.select(resource, { fields: ['id'] }), conditions }
   return (await reader.page(selection, { page: 1, perPage: 1, isWalk: false })).rows.length > 0
@@ -63,9 +60,7 @@ export const unmatchedIn = async (
   for (const name of CHECKED) {
     const condition = conditions[name]
     if (condition === undefined) continue
-    const isMatched = await hasAny(reader, resource, { [name]: condition }).catch((error) => {
-      if (!(error instanceof ProblemError)) throw error
-    })
+    const isMatched = await unlessProblem(hasAny(reader, resource, { [name]: condition }))
     if (isMatched === false) unmatched.push(name)
   }
   return unmatched
@@ -88,4 +83,20 @@ export const totalOf = (
   if (isNumbered && rows.length === 0) return Math.min(counted, before)
   if (isNumbered && next === undefined) return before + rows.length
   return Math.max(counted, before + rows.length + (next === undefined ? 0 : 1))
+}
+
+/** @throws the problem `not_found` */
+export const getRecord = async (
+  reader: Reader,
+  resource: Resource,
+  { params, query }: Asked<Pick<Listing, 'answers'>>,
+): Promise<RowsAnswer> => {
+  const projection = projectionOf(resource, reader.scope.without, query, 'record')
+  const document = await reader.record(resource, params.id as string, projection)
+  return {
+    rows: [document],
+    format: { write: projection.compiled(compileDocuments) },
+    envelope: { before: { success: true }, name: 'data', after: () => ({}) },
+    tag: { documents: [document], besides: Object.keys(query).length > 0 ? query : undefined },
+  }
 }

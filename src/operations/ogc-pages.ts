@@ -61,7 +61,6 @@ const collection = async (root: string, reader: Reader) => {
   }
 }
 
-/** A JSON Schema at an address. */
 const jsonSchema = (address: string, properties: object, more?: object) => ({
   $schema: 'https://json-schema.org/draft/2020-12/schema',
   $id: address,

@@ -7,10 +7,7 @@ import type { Asked } from './answer.js'
 
 type Paging = Pick<Listing, 'page' | 'perPage' | 'cursor' | 'after'>
 
-/**
- * Where the page stands, and the links to its neighbours. The total is there if the caller wants to know it.
- * @param tokens make the positions of its neighbours. Without them they have numbers alone
- */
+/** @param tokens make the positions of its neighbours. Without them they have numbers alone */
 export const pageMetadata = (
   asked: Pick<Asked, 'url' | 'base'>,
   { page, perPage, cursor, after }: Paging,

@@ -77,7 +77,6 @@ interface Column {
   readonly beside?: Iterable<unknown>
 }
 
-/** What a summary shows of its groups. */
 const columnsOf = async (
   reader: Reader,
   { names, measure }: Parameters<typeof summaryOf>[1],
@@ -95,10 +94,10 @@ const columnsOf = async (
   }
   columns.push({ name: 'count', valueIn: ({ count }) => count })
   const inner = ['count', 'min', 'mean', 'max', 'median', 'p10', 'p90']
-  const measured = ({ measured: count, sum, min, max, percentiles }: Group) => ({
+  const measured = ({ measured: count, min, mean, max, percentiles }: Group) => ({
     ...Object.fromEntries(inner.map((name) => [name, null])),
     count,
-    ...(count > 0 && { min, mean: sum / count, max, ...percentiles }),
+    ...(count > 0 && { min, mean, max, ...percentiles }),
   })
   if (measure) columns.push({ name: measure === 'duration' ? measure : 'answer', valueIn: measured, inner })
   return columns

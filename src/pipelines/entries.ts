@@ -1,6 +1,7 @@
 // The resource entries.
 import { EntryAgent } from '../../schemas/agents.js'
 import { EntryDispatch } from '../../schemas/dispatches.js'
+import { MAX_LONGITUDE } from '../../schemas/earth.js'
 import {
   type Answered,
   type Box,
@@ -51,7 +52,9 @@ export const entries = defineResource<EntryListQuery>({
     city: (text) => ({ 'location.city': text }),
     answered: (all) => ({ $and: all.map(isAnswered) }),
     bbox: (box) =>
-      box.west <= box.east ? inBox(box) : { $or: [inBox({ ...box, east: 180 }), inBox({ ...box, west: -180 })] },
+      box.west <= box.east
+        ? inBox(box)
+        : { $or: [inBox({ ...box, east: MAX_LONGITUDE }), inBox({ ...box, west: -MAX_LONGITUDE })] },
   },
   item: {
     schema: EntryListItem,
@@ -70,11 +73,6 @@ export const entries = defineResource<EntryListQuery>({
   },
   record: {
     schema: Entry,
-    stages: {
-      dispatch: embed('dispatches'),
-      form: embed('forms'),
-      project: embed('projects'),
-      agent: embed('agents'),
-    },
+    stages: { dispatch: embed('dispatches'), form: embed('forms'), project: embed('projects'), agent: embed('agents') },
   },
 })

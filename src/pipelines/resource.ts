@@ -7,9 +7,7 @@ import type { ReferencesTo } from './joins.js'
 import type { Condition, Scope, Stage } from './stages.js'
 
 /** A function for each filter of a list, which turns its value into a condition. A missing filter is a type error. */
-type FiltersFor<Q> = {
-  readonly [F in Exclude<keyof Q, keyof Listing>]-?: (value: NonNullable<Q[F]>) => Condition
-}
+type FiltersFor<Q> = { readonly [F in Exclude<keyof Q, keyof Listing>]-?: (value: NonNullable<Q[F]>) => Condition }
 
 /** Filters by equality: each has the name of the stored field that must have its value. */
 export const equal = <const N extends string>(...names: N[]) =>

@@ -89,10 +89,7 @@ export interface References {
  */
 const notInArray = (owner: string): Condition => ({ [owner]: { $not: { $type: 'array' } } })
 
-/**
- * The restrictions of a scope, as conditions on a collection.
- * @throws the problem `not_in_scope` if the collection has no field for one
- */
+/** The restrictions of a scope on a collection. @throws the problem `not_in_scope` if it has no field for one */
 export const restrictionsOn = (collection: CollectionName, { only = {} }: Scope) =>
   restrictions.flatMap((kind) => {
     const ids = only[kind]
@@ -103,7 +100,6 @@ export const restrictionsOn = (collection: CollectionName, { only = {} }: Scope)
     return [{ kind, field, value: ids.length === 1 ? ids[0] : { $in: ids } }]
   })
 
-/** Whether a scope has records of a collection. */
 export const isInScope = (collection: CollectionName, { only }: Scope): boolean =>
   restrictions.every((kind) => only?.[kind] === undefined || narrowedBy[collection]?.[kind] !== undefined)
 
@@ -225,9 +221,7 @@ export const pick = (
   schema: TObject,
   references: readonly string[] = [],
   named: ReadonlyMap<string, TSchema> = namedSchemas,
-): Required<Pick<Stage, '$project'>> => ({
-  $project: Object.fromEntries(paths(schema, '', references, named)),
-})
+): Required<Pick<Stage, '$project'>> => ({ $project: Object.fromEntries(paths(schema, '', references, named)) })
 
 const paths = (
   schema: TObject,

@@ -13,7 +13,6 @@ declare module 'fastify' {
     closing: AbortSignal
     /** Whether the service stops or will stop soon, so that no new callers should come. It still serves callers. */
     isLeaving: boolean
-    /** How many requests run. */
     readonly activeRequests: number
   }
 }

@@ -31,10 +31,7 @@ export const errorsPlugin = fp(
   { name: 'errors', fastify: '5.x' },
 )
 
-/**
- * The problem that an error is to the caller. An error that nobody expects is logged.
- * @param query the parameters that the caller gave
- */
+/** The problem that an error is to the caller, who gave the parameters `query`. One that nobody expects is logged. */
 export const problemOf = (cause: unknown, request: FastifyRequest, query: object): ProblemError => {
   const found = toProblem(cause, query)
   // A problem that the service throws itself is expected and needs no log line. The store logs an outage, once.

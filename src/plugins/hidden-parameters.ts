@@ -22,7 +22,6 @@ export const hiddenParametersPlugin = fp(
 
 type Values = Readonly<Record<string, unknown>>
 
-/** The problem of parameters that tell of what a key does not see. */
 export const hiddenProblem = ({ properties }: TObject, values: Values, without: Without): ProblemError | undefined => {
   if (without === undefined) return undefined
   const errors = Object.entries(properties).flatMap(([name, schema]) => {

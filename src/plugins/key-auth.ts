@@ -7,10 +7,7 @@ import { problem } from '../problems/problems.js'
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /**
-     * Checks the key of a request again if it has taken long, because the key may have ended meanwhile.
-     * @throws the problem `unauthorized` if it is refused
-     */
+    /** Checks the key again after a long time, as it may have ended. @throws the problem `unauthorized` */
     requireKey(request: FastifyRequest, reply: FastifyReply): Promise<void>
   }
   interface FastifyRequest {

@@ -33,7 +33,6 @@ export function clientErrorHandler(this: FastifyInstance, error: ConnectionError
   else respond(this, socket, error)
 }
 
-/** Logs and writes a problem, and closes the connection. */
 const respond = ({ log, config }: FastifyInstance, socket: Socket, error: ConnectionError): void => {
   const found = problemOf(error)
   const requestId = randomUUID()

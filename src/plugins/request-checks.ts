@@ -16,10 +16,7 @@ import {
 } from '../problems/problems.js'
 import { HOST } from './address.js'
 
-/**
- * The longest value, in characters, of each header that the service or one of its libraries parses: the time to parse
- * some of them grows with the square of their length.
- */
+/** The longest value of each parsed header, in characters. The time to parse some grows with the square of it. */
 export const MAX_HEADER_LENGTHS = {
   accept: 1000,
   'accept-encoding': 500,
@@ -75,7 +72,11 @@ const leadsTo = (url: string) => {
   // A request to a proxy has the scheme and the host too (RFC 9112, section 3.2.2).
   const path = decodeURI(url.replace(/^https?:\/\/[^/?#]*|[?#].*/gis, '')).split('/')
   return ({ parts }: Route): boolean =>
-    parts.length === path.length && parts.every((part, n) => part.startsWith(':') || part === path[n])
+    parts.length === path.length &&
+    parts.every((part, n) => {
+      const [fixed = '', parameter] = part.split(':')
+      return parameter === undefined ? path[n] === fixed : path[n]?.startsWith(fixed)
+    })
 }
 
 /** The URL that the router gets: it takes none that is not encoded correctly, so such a one becomes one that leads nowhere. */

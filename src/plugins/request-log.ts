@@ -17,7 +17,6 @@ declare module 'fastify' {
     called?: { readonly tool: string; readonly query: object }
   }
   interface FastifyReply {
-    /** The problem that the response is. */
     problem?: ProblemError
     /** How many records or groups were sent. If the response was broken off, some of them were not. */
     rows?: number | undefined

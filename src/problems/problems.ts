@@ -4,7 +4,6 @@ import { STATUS_CODES } from 'node:http'
 import { MAX_BODY_BYTES, MAX_URL_BYTES } from '../../schemas/common.js'
 import type { Problem } from '../../schemas/envelope.js'
 
-/** The code of each problem, its HTTP status, and when it occurs. */
 export const problems = {
   invalid_parameter: { status: 400, when: 'A parameter is unknown, is repeated, or has a value that is not allowed' },
   invalid_cursor: {
@@ -122,11 +121,7 @@ export class ProblemError extends Error {
 export const problem = (code: ProblemCode, detail: string, extra: ProblemError['extra'] = {}): ProblemError =>
   new ProblemError(code, detail, extra)
 
-/**
- * The problem of one parameter.
- * @param message what is wrong with it, and what is allowed
- * @param allowed the allowed values, if they can be listed
- */
+/** `message` says what is wrong with a parameter and what is allowed, `allowed` which values, if they can be listed. */
 export const invalidParameter = (
   name: string,
   message: string,
@@ -136,6 +131,13 @@ export const invalidParameter = (
   const error = { in: place, name, message, ...(allowed && { allowed }) }
   return problem('invalid_parameter', `${name} ${message}`, { errors: [error] })
 }
+
+/** What is found, or undefined if a problem keeps it from being found. */
+export const unlessProblem = <T>(found: Promise<T>): Promise<T | undefined> =>
+  found.catch((error) => {
+    if (!(error instanceof ProblemError)) throw error
+    return undefined
+  })
 
 export const tookTooLong = (detail: string): ProblemError =>
   problem('query_timeout', `The database took too long${detail}`, { headers: RETRY_LATER })

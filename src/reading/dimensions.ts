@@ -1,9 +1,9 @@
 // By what entries are counted: how the database finds the group of an entry, and what a response shows of it.
 import type { Period } from '../../schemas/summaries.js'
 import { Bson, type Element, elements } from '../bson/reader.js'
-import { numberOf, stringOf, textsOf } from '../bson/values.js'
+import { numberIn, numberOf, numberOfWords, stringOf, textsOf } from '../bson/values.js'
 import type { Expression } from '../pipelines/stages.js'
-import { duration, isNumber, isPlace, LATITUDE, LONGITUDE, NOTHING } from './expressions.js'
+import { isPlace, LATITUDE, LONGITUDE, NOTHING } from './expressions.js'
 import { periodOf } from './local-time.js'
 
 /** What a group has of a dimension. */
@@ -18,8 +18,22 @@ export interface Dimension {
   readonly valuesIn: (bytes: Buffer, group: Element | undefined) => Iterable<Value | undefined>
   /** Whether the group is made of one field of a text or a time, so that an index may have what it needs. */
   readonly isIndexed?: true
+  readonly order: (a?: Value, b?: Value) => number
   /** The period, if it is one of time. Then groups stand in the order of their values. */
   readonly period?: Period
+}
+
+/** The order of two values. Null is last, and a number is before a text. */
+export const order = (a: Value = null, b: Value = null): number => {
+  if (a === null || b === null) return Number(a === null) - Number(b === null)
+  if (typeof a === 'object' && typeof b === 'object') return a.longitude - b.longitude || a.lattitude - b.lattitude
+  if (typeof a !== typeof b) return typeof a === 'number' ? -1 : 1
+  return a < b ? -1 : Number(a > b)
+}
+/** The order of two answers. Those that are numbers come first. */
+const byAnswer = (a: Value = null, b: Value = null): number => {
+  const [x = a, y = b] = [a, b].map((answer) => (answer === null ? undefined : numberIn(String(answer))))
+  return order(x, y) || order(a, b)
 }
 
 /** The number of the last cell whose lower edge is not above some degrees. A product of fractions may be a little too small. */
@@ -37,7 +51,7 @@ const numberTextIn = (bytes: Buffer, value: Element | undefined) =>
   textIn(bytes, value).map((text) => text && Number(text))
 
 /** The answers of an entry to a question: each a word, or several. A Decimal128 would be in one group with an equal number. */
-const answersTo = (question: string): Expression => {
+export const answersTo = (question: string): Expression => {
   const answers: Expression = { $cond: [{ $isArray: '$answers' }, '$answers', []] }
   const isAsked: Expression = { $eq: ['$$this.question', { $literal: question }] }
   const isDecimal: Expression = { $eq: [{ $type: '$$this.answer' }, { $literal: 'decimal' }] }
@@ -49,14 +63,13 @@ function* wordsIn(bytes: Buffer, answers: Element | undefined) {
   for (const answer of elements(bytes, (answers as Element).at)) yield* textsOf(bytes, answer)
 }
 
-/**
- * The number that is measured of an entry, or null.
- * @param question the text of the question whose answers are measured. Without it, durations are
- */
-export const measured = (question?: string): Expression => {
-  if (question === undefined) return duration
-  const numbers: Expression = { $filter: { input: answersTo(question), cond: isNumber('$$this') } }
-  return { $ifNull: [{ $first: numbers }, NOTHING] }
+/** The first number that the answers of an entry to a question give: a number alone, or in a list of one. */
+export const numberOfAnswers = (bytes: Buffer, answers: Element): number | undefined => {
+  for (const answer of elements(bytes, answers.at)) {
+    const number = numberOfWords([...textsOf(bytes, answer)])
+    if (number !== undefined) return number
+  }
+  return undefined
 }
 
 /**
@@ -64,13 +77,13 @@ export const measured = (question?: string): Expression => {
  * @param question the text of the question, if it names one
  */
 export const dimensionOf = async (name: string, zone: string, question?: string): Promise<Dimension> => {
-  if (question !== undefined) return { name, group: answersTo(question), valuesIn: wordsIn }
+  if (question !== undefined) return { name, group: answersTo(question), order: byAnswer, valuesIn: wordsIn }
   const [field, detail] = name.split(':') as [string, string?]
-  if (detail === undefined) return { name, group: `$${field}`, isIndexed: true, valuesIn: textIn }
+  if (detail === undefined) return { name, group: `$${field}`, isIndexed: true, order, valuesIn: textIn }
   if (field === 'createdAt') {
     const period = detail as Period
     const valuesIn = period === 'weekday' || period === 'hour' ? numberTextIn : textIn
-    return { name, group: await periodOf(period, zone), isIndexed: true, period, valuesIn }
+    return { name, group: await periodOf(period, zone), isIndexed: true, period, order, valuesIn }
   }
   const step = Number(detail)
   const group: Expression = { $cond: [isPlace, [cellOf(LONGITUDE, step), cellOf(LATITUDE, step)], NOTHING] }
@@ -79,5 +92,5 @@ export const dimensionOf = async (name: string, zone: string, question?: string)
     const [x, y] = [...elements(bytes, group.at)].map((cell) => numberOf(bytes, cell)) as [number, number]
     return [{ longitude: middleOf(x, step), lattitude: middleOf(y, step) }]
   }
-  return { name, group, valuesIn }
+  return { name, group, order, valuesIn }
 }

@@ -1,4 +1,5 @@
 // Expressions about entries, whatever their fields hold.
+import { MAX_LATITUDE, MAX_LONGITUDE } from '../../schemas/earth.js'
 import type { Expression } from '../pipelines/stages.js'
 
 export const LONGITUDE = '$location.coordinates.longitude'
@@ -18,9 +19,12 @@ const isNumberWithin = (value: Expression, least: number, most: number): Express
   ...within(value, least, most),
   { $ne: [{ $type: value }, { $literal: 'decimal' }] },
 ]
-/** Whether an entry has a place on the map. */
+/** Whether an entry has a place on the earth. */
 export const isPlace: Expression = {
-  $and: [...isNumberWithin(LONGITUDE, -180, 180), ...isNumberWithin(LATITUDE, -90, 90)],
+  $and: [
+    ...isNumberWithin(LONGITUDE, -MAX_LONGITUDE, MAX_LONGITUDE),
+    ...isNumberWithin(LATITUDE, -MAX_LATITUDE, MAX_LATITUDE),
+  ],
 }
 const before = (time: Date, ms: number): Expression => ({ $literal: new Date(time.getTime() - ms) })
 /**
@@ -32,9 +36,7 @@ export const isCreatedWithin = (first: number, last: number): Expression => ({
 })
 /** When an entry was created, or null. */
 export const created: Expression = { $cond: [isCreatedWithin(0, 0), '$createdAt', NOTHING] }
-/** Whether a value is a finite number. */
-export const isNumber = (value: Expression): Expression => ({
-  $and: isNumberWithin(value, -Number.MAX_VALUE, Number.MAX_VALUE),
-})
-/** How long it took, or null. */
-export const duration: Expression = { $cond: [isNumber('$duration'), '$duration', NOTHING] }
+/** How long it took as a finite number, or null. */
+export const duration: Expression = {
+  $cond: [{ $and: isNumberWithin('$duration', -Number.MAX_VALUE, Number.MAX_VALUE) }, '$duration', NOTHING],
+}

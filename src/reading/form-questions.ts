@@ -1,7 +1,7 @@
 // The questions that were observed in entries, with their answers.
 import type { Question } from '../../schemas/summaries.js'
 import type { BsonDocument } from '../bson/reader.js'
-import { dateOf, fieldOf } from '../bson/values.js'
+import { fieldOf, instantIn, memoryOf } from '../bson/values.js'
 import { firstOf, runInSlices, slices } from '../limits/work.js'
 import { entries as resource } from '../pipelines/entries.js'
 import { Query } from '../pipelines/stages.js'
@@ -17,30 +17,30 @@ const MAX_CHOICES = 1000
 const MAX_TEXTS = 4 * 1024 * 1024
 const MAX_ANSWERS = 64 * 1024 * 1024
 const MAX_SHOWN = 8 * 1024 * 1024
-/** About how much memory a text takes, with what a map takes for it. */
-const sizeOf = (text: string): number => 100 + text.length
+/** About how much memory a question takes besides its texts. */
+const QUESTION_BYTES = 1000
 
 /** What was counted of a question. Times are in milliseconds. */
-interface Counted {
-  readonly question: string
-  readonly types: Set<string>
+class Counted {
+  readonly types = new Set<string>()
   /** How often each answer was given. Undefined once these take too much memory, as those of an open question may. */
-  words: Map<string, number> | undefined
+  words: Map<string, number> | undefined = new Map()
   /** How much memory they take. */
-  bytes: number
+  bytes = 0
   /** How many there are, or were when they took too much. */
-  distinct: number
-  /** The answers of the last entry that answers it, and its number. */
-  readonly newest: Set<string>
-  answeredBy: number
+  distinct = 0
   /** How many answers were given, each once by an entry. */
-  given: number
-  asked: number
-  places: number
-  answered: number
-  first: number
-  last: number
+  given = 0
+  asked = 0
+  places = 0
+  answered = 0
+  first = Number.POSITIVE_INFINITY
+  last = Number.NEGATIVE_INFINITY
+
+  constructor(readonly question: string) {}
 }
+
+type Answered = Map<Counted, Set<string>>
 
 export interface ObservedQuestions {
   /** In the order of their mean place. */
@@ -49,8 +49,6 @@ export interface ObservedQuestions {
   /** How much memory the texts of questions and types take. */
   readonly texts: number
 }
-
-type Choice = Question['choices'][number]
 
 /**
  * Counts the questions of the entries that match.
@@ -68,39 +66,29 @@ export const observe = async (
   let [entries, texts] = [0, 0]
   const isSliceOver = slices()
   const begin = (question: string): Counted => {
-    const nothing = {
-      newest: new Set<string>(),
-      bytes: 0,
-      distinct: 0,
-      answeredBy: 0,
-      given: 0,
-      asked: 0,
-      places: 0,
-      answered: 0,
-    }
-    const never = { first: Number.POSITIVE_INFINITY, last: Number.NEGATIVE_INFINITY }
-    const counted = { question, types: new Set<string>(), words: new Map<string, number>(), ...nothing, ...never }
+    const counted = new Counted(question)
     all.set(question, counted)
-    texts += sizeOf(question)
+    texts += QUESTION_BYTES + memoryOf(question)
     return counted
   }
-  const answer = (counted: Counted, word: string, created: number | undefined): void => {
-    const { words, newest } = counted
-    if (counted.answeredBy !== entries) {
-      counted.answeredBy = entries
+  /** @param answered what an entry has answered to each question so far */
+  const answer = (counted: Counted, word: string, created: number | undefined, answered: Answered): void => {
+    const { words } = counted
+    const own = answered.get(counted) ?? new Set()
+    if (own.size === 0) {
+      answered.set(counted, own)
       counted.answered += 1
       counted.first = Math.min(counted.first, created ?? counted.first)
       counted.last = Math.max(counted.last, created ?? counted.last)
-      newest.clear()
     }
-    if (newest.has(word)) return
-    newest.add(word)
+    if (own.has(word)) return
+    own.add(word)
     counted.given += 1
     if (words === undefined) return
     const count = words.get(word) ?? 0
     if (count === 0) {
       counted.distinct += 1
-      counted.bytes += sizeOf(word)
+      counted.bytes += memoryOf(word)
     }
     words.set(word, count + 1)
   }
@@ -108,7 +96,8 @@ export const observe = async (
   function* add(rows: readonly BsonDocument[]): Generator<void, void> {
     for (const { bytes } of rows) {
       entries += 1
-      const created = dateOf(bytes, fieldOf(bytes, 0, 'createdAt'))
+      const created = instantIn(bytes, fieldOf(bytes, 0, 'createdAt'))
+      const answered: Answered = new Map()
       let place = 0
       for (const { question, at } of answersOf(bytes)) {
         place += 1
@@ -120,10 +109,10 @@ export const observe = async (
         const type = typeOf(bytes, at)
         if (type !== undefined && !counted.types.has(type)) {
           counted.types.add(type)
-          texts += sizeOf(type)
+          texts += memoryOf(type)
         }
         for (const word of hasWords ? wordsOf(bytes, at) : []) {
-          if (word !== undefined) answer(counted, word, created)
+          if (word !== undefined) answer(counted, word, created, answered)
           if (isSliceOver(word)) yield
         }
       }
@@ -169,24 +158,21 @@ export const formQuestions = (reader: Reader, form: string) => {
 
 const timeOf = (time: number): string => new Date(time).toISOString()
 
-function* choicesOf(words: Counted['words']): Generator<Choice, void> {
-  for (const [answer, count] of words ?? []) yield { answer, count }
-}
-
-const byCount = (a: Choice, b: Choice): number => b.count - a.count || (a.answer < b.answer ? -1 : 1)
+const byCount = ([a, count]: [string, number], [b, other]: [string, number]): number =>
+  other - count || (a < b ? -1 : 1)
 
 /** What is shown of questions. Each may take an equal part of the memory that those before it have left. */
 function* shownOf(all: readonly Counted[]): Generator<void, { questions: Question[]; bytes: number }> {
   const questions: Question[] = []
   let left = MAX_SHOWN
   for (const [i, { question, types, words, distinct, asked, places, answered, given, first, last }] of all.entries()) {
-    let share = left / (all.length - i)
+    let share = Math.floor(left / (all.length - i))
     left -= share
-    const choices: Choice[] = []
-    for (const choice of yield* firstOf(choicesOf(words), byCount, MAX_CHOICES)) {
-      share -= sizeOf(choice.answer)
+    const choices: Question['choices'] = []
+    for (const [answer, count] of yield* firstOf(words ?? [], byCount, MAX_CHOICES)) {
+      share -= memoryOf(answer)
       if (share < 0) break
-      choices.push(choice)
+      choices.push({ answer, count })
     }
     left += Math.max(0, share)
     questions.push({

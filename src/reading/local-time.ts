@@ -3,6 +3,7 @@
 import { bisector } from 'd3-array'
 import { LRUCache } from 'lru-cache'
 import type { Period } from '../../schemas/summaries.js'
+import { ownText } from '../bson/values.js'
 import { runInSlices } from '../limits/work.js'
 import type { Expression } from '../pipelines/stages.js'
 import { isCreatedWithin, NOTHING } from './expressions.js'
@@ -53,6 +54,9 @@ const kept = new LRUCache<string, readonly Change[]>({
   fetchMethod: (zone) => runInSlices(changesOf(zone)),
 })
 
+/** The text of a zone may be a part of a long address, which would be kept with it. */
+const changesIn = (zone: string) => kept.forceFetch(ownText(zone))
+
 const dates = { day: '%Y-%m-%d', week: '%Y-%m-%d', month: '%Y-%m', year: '%Y' }
 const formats: Readonly<Record<Period, string>> = { ...dates, weekday: '%u', hour: '%H' }
 const WEEK = 7 * DAY
@@ -60,7 +64,7 @@ const MONDAY: Expression = { $literal: new Date('1970-01-05T00:00:00Z') }
 
 /** When a day begins in a zone: the first time at which the clock shows it. */
 export const beginningOf = async (day: string, zone: string): Promise<Date> => {
-  const changes = await kept.forceFetch(zone)
+  const changes = await changesIn(zone)
   const local = Date.parse(day)
   const endOf = (i: number) => changes[i + 1]?.from ?? Number.POSITIVE_INFINITY
   const { from, offset } = changes.find(({ offset }, i) => local < endOf(i) + offset) as Change
@@ -69,14 +73,14 @@ export const beginningOf = async (day: string, zone: string): Promise<Date> => {
 
 /** Gives the day of a time by the clock of a zone, as a number. Both times are in milliseconds. */
 export const daysIn = async (zone: string): Promise<(time: number) => number> => {
-  const changes = await kept.forceFetch(zone)
+  const changes = await changesIn(zone)
   const next = bisector(({ from }: Change) => from).right
   return (time) => Math.floor((time + (changes[next(changes, time) - 1] as Change).offset) / DAY)
 }
 
 /** The period in which an entry was created, as a response has it. Null for what the clock of the zone does not show. */
 export const periodOf = async (period: Period, zone: string): Promise<Expression> => {
-  const changes = await kept.forceFetch(zone)
+  const changes = await changesIn(zone)
   const [first, last] = [changes[0], changes.at(-1)] as [Change, Change]
   const offsetIn = (some: readonly Change[]): Expression => {
     const middle = some.length >> 1

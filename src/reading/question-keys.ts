@@ -2,7 +2,7 @@
 import { LRUCache } from 'lru-cache'
 import type { Answered } from '../../schemas/entries.js'
 import { Bson, type BsonDocument, elements } from '../bson/reader.js'
-import { fieldOf, stringOf, textsOf } from '../bson/values.js'
+import { fieldOf, memoryOf, stringOf, textsOf } from '../bson/values.js'
 import { runInSlices, slices } from '../limits/work.js'
 import { entries } from '../pipelines/entries.js'
 import { Query } from '../pipelines/stages.js'
@@ -42,7 +42,7 @@ export const isKey = (text: string): boolean => /^[\da-f]{12}$/.test(text)
 /** The texts of questions, by scope, form and key. A key stands for one text for ever. */
 const known = new LRUCache<string, string>({
   maxSize: 16 * 1024 * 1024,
-  sizeCalculation: (text, place) => text.length + place.length,
+  sizeCalculation: (text, place) => memoryOf(text) + memoryOf(place),
 })
 
 /**
@@ -59,7 +59,7 @@ export const questionOf = async (
   const place = JSON.stringify([bindingOf(reader.scope), form, key])
   // That no question has the key is kept too, as a total is.
   const query = Query.in(reader.scope, 'entries', [{ form }, { question: key }], [])
-  const text = known.get(place) ?? (await reader.kept(query, (shared) => findQuestion(shared, form, key)))
+  const text = known.get(place) ?? (await reader.kept(query, (shared) => findQuestion(shared, form, key))).text
   if (text === undefined)
     throw invalidParameter(
       parameter,
@@ -73,7 +73,7 @@ export const questionOf = async (
 const MAX_OTHERS = 1024 * 1024
 
 /** Looks for a question until it is found. */
-const findQuestion = async (reader: Reader, form: string, key: string): Promise<string | undefined> => {
+const findQuestion = async (reader: Reader, form: string, key: string) => {
   const others = new Set<string>()
   let characters = 0
   const isSliceOver = slices()
@@ -95,7 +95,7 @@ const findQuestion = async (reader: Reader, form: string, key: string): Promise<
     found = await runInSlices(findIn(rows))
     return found !== undefined
   })
-  return found
+  return { text: found, bytes: memoryOf(found ?? '') }
 }
 
 /** The same parameters with the texts of the questions that they ask for. */

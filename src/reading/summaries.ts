@@ -3,7 +3,7 @@ import { DispatchListItem } from '../../schemas/dispatches.js'
 import { BESIDE, select } from '../../schemas/kit.js'
 import { MAX_TOP, type SummaryQuery } from '../../schemas/summaries.js'
 import { viewOf } from '../../schemas/views.js'
-import { Bson, type BsonDocument, elements } from '../bson/reader.js'
+import { Bson, type BsonDocument, type Element, elements } from '../bson/reader.js'
 import { fieldOf, numberOf, stringOf } from '../bson/values.js'
 import { firstOf, runInSlices, slices } from '../limits/work.js'
 import { entries } from '../pipelines/entries.js'
@@ -12,8 +12,8 @@ import { type Condition, type Expression, embeddedIn, pick, Query, type Stage } 
 import { invalidParameter, tookTooLong } from '../problems/problems.js'
 import { hashOf } from '../serializer/etag.js'
 import { onTimeout } from './cost.js'
-import { type Dimension, dimensionOf, measured, type Value } from './dimensions.js'
-import { NOTHING } from './expressions.js'
+import { answersTo, type Dimension, dimensionOf, numberOfAnswers, order, type Value } from './dimensions.js'
+import { duration, NOTHING } from './expressions.js'
 import { isKey, questionOf, withQuestions } from './question-keys.js'
 import type { Reader } from './reader.js'
 
@@ -23,28 +23,17 @@ type Parameters = Omit<SummaryQuery, 'top'> & { readonly top?: number | undefine
 const MAX_GROUPS = 100_000
 const MAX_CHARACTERS = 16 * 1024 * 1024
 const MAX_VALUES = 5_000_000
-/** A bucket of a group counts as this many values. */
-const BUCKET_VALUES = 5
+/** A different number of a group counts as this many values. */
+const NUMBER_VALUES = 5
 /** About how much memory a group takes besides its values, and a character, in bytes. */
-const GROUP_BYTES = 300
+const GROUP_BYTES = 400
 const CHARACTER_BYTES = 2
 
-/** How many entries there are, and what is known of the numbers that are measured of them. */
-interface Counts {
-  count: number
-  measured: number
-  sum: number
-  min: number
-  max: number
-  /** How many of the numbers are in each bucket, by its number. */
-  buckets: Map<number, number>
-}
+/** What the database finds of durations. */
+const SUMS = ['sum', 'min', 'max'] as const
+type Sum = (typeof SUMS)[number]
 
-interface Percentiles {
-  readonly median: number
-  readonly p10: number
-  readonly p90: number
-}
+type Percentiles = Readonly<Record<'median' | 'p10' | 'p90', number>>
 
 /** The numbers of a bucket differ by less than 2 % from each other, so that its middle is right within 1 %. */
 const WIDTH = Math.log(1.02)
@@ -57,74 +46,76 @@ const bucketOf = (number: Expression): Expression => {
   const sign: Expression = { $cond: [{ $gt: [number, 0] }, 1, -1] }
   return { $cond: [{ $eq: [number, 0] }, 0, { $multiply: [sign, { $add: [place, FIRST_POSITIVE] }] }] }
 }
-const middleOf = (bucket: number): number =>
-  Math.sign(bucket) * Math.exp((Math.abs(bucket) - FIRST_POSITIVE + 0.5) * WIDTH)
+const middleOf = (bucket: number | undefined): number | undefined =>
+  bucket && Math.sign(bucket) * Math.exp((Math.abs(bucket) - FIRST_POSITIVE + 0.5) * WIDTH)
 
 /** Percentiles as spreadsheets and pandas have them: what lies between two numbers is between them. */
-const percentilesOf = ({ buckets, measured, min, max }: Counts): Percentiles => {
-  const inOrder = [...buckets].sort(([a], [b]) => a - b)
+const percentilesOf = ({ numbers = new Map<number, number>(), measured, min, max }: Group): Percentiles => {
+  const inOrder = Float64Array.from(numbers.keys()).sort()
+  let [i, upTo] = [-1, 0]
+  /** Places are asked for in their order. */
   const numberAt = (place: number): number => {
-    let left = place + 1
-    const [bucket] = inOrder.find(([, count]) => {
-      left -= count
-      return left <= 0
-    }) ?? [0]
-    return Math.min(max, Math.max(min, middleOf(bucket)))
+    for (; upTo <= place && i + 1 < inOrder.length; upTo += Number(numbers.get(Number(inOrder[i])))) i += 1
+    return Math.min(max, Math.max(min, Number(inOrder[i])))
   }
   const at = (part: number): number => {
     const place = part * (measured - 1)
     const [low, high] = [numberAt(Math.floor(place)), numberAt(Math.ceil(place))]
-    return low === high ? low : low + (high - low) * (place % 1)
+    // Of two large numbers the difference may be too large for a number.
+    return low === high ? low : low * (1 - (place % 1)) + high * (place % 1)
   }
-  return { median: at(0.5), p10: at(0.1), p90: at(0.9) }
+  const [p10, median, p90] = [at(0.1), at(0.5), at(0.9)]
+  return { median, p10, p90 }
 }
 
-/** How many numbers are in each bucket of a group of the database, which has pairs of them. None has null. */
-function* bucketsIn(bytes: Buffer): Generator<[number, number], void> {
-  const pairs = fieldOf(bytes, 0, 'buckets')
+/** The numbers of a group of the database, middles of buckets or answers, each with its count. What is no number is undefined. */
+function* numbersIn(bytes: Buffer): Generator<[number | undefined, number], void> {
+  const pairs = fieldOf(bytes, 0, 'numbers')
   for (const pair of pairs === undefined ? [] : elements(bytes, pairs.at)) {
-    const [bucket, count] = [...elements(bytes, pair.at)].map((each) => numberOf(bytes, each))
-    if (bucket !== undefined) yield [bucket, count as number]
+    const [what, count] = [...elements(bytes, pair.at)] as [Element, Element]
+    const number = what.type === Bson.array ? numberOfAnswers(bytes, what) : middleOf(numberOf(bytes, what))
+    yield [number, numberOf(bytes, count) as number]
   }
 }
 
-/** The counts of a group of the database, or none. Its buckets are read apart, because they may be many. */
-const countsOf = (bytes?: Buffer): Counts => {
-  const numberIn = (name: keyof Counts) => bytes && numberOf(bytes, fieldOf(bytes, 0, name))
-  return {
-    count: numberIn('count') ?? 0,
-    measured: numberIn('measured') ?? 0,
-    sum: numberIn('sum') ?? 0,
-    min: numberIn('min') ?? Number.POSITIVE_INFINITY,
-    max: numberIn('max') ?? Number.NEGATIVE_INFINITY,
-    buckets: new Map(),
-  }
-}
-const addCounts = (to: Counts, { count, measured, sum, min, max, buckets }: Counts): void => {
-  to.count += count
-  to.measured += measured
-  to.sum += sum
-  to.min = Math.min(to.min, min)
-  to.max = Math.max(to.max, max)
-  for (const [bucket, count] of buckets) to.buckets.set(bucket, (to.buckets.get(bucket) ?? 0) + count)
-}
+/** A group, with a value for each dimension: how many entries it has, and what is known of the numbers that are measured of them. */
+export class Group {
+  count = 0
+  measured = 0
+  /** Not finite if it is too large for a number. */
+  sum = 0
+  min = Number.POSITIVE_INFINITY
+  max = Number.NEGATIVE_INFINITY
+  /** How often each number is there, right within 1 %. Undefined if there is none, and once percentiles are made of it. */
+  numbers: Map<number, number> | undefined
+  percentiles: Percentiles | undefined
 
-/** A group, with a value for each dimension. */
-export interface Group extends Counts {
-  /** If something is measured. */
-  percentiles?: Percentiles
-  readonly values: readonly Value[]
-  readonly characters: number
+  constructor(
+    readonly values: readonly Value[] = [],
+    readonly characters = 0,
+  ) {}
+
+  /** Null if nothing is measured, or the sum is too large. */
+  get mean(): number | null {
+    const mean = this.sum / this.measured
+    return Number.isFinite(mean) ? mean : null
+  }
+
+  addNumber(number: number, count: number): void {
+    this.measured += count
+    this.numbers ??= new Map()
+    this.numbers.set(number, (this.numbers.get(number) ?? 0) + count)
+  }
+
+  addSums({ sum, min, max }: Readonly<Record<Sum, number>>): void {
+    this.sum += sum
+    this.min = Math.min(this.min, min)
+    this.max = Math.max(this.max, max)
+  }
 }
 
 /** One of the different values of a dimension. */
-interface Known {
-  readonly value: Value
-  readonly number: number
-  readonly characters: number
-  /** Its groups, each at the number of the value of the other dimension. */
-  readonly groups: Group[]
-}
+type Known = Readonly<{ value: Value; number: number }>
 
 /** What is kept of a summary. */
 interface Kept {
@@ -151,8 +142,10 @@ export interface CountedEntries extends Kept {
 interface Counting {
   readonly conditions: readonly Condition[]
   readonly dimensions: readonly Dimension[]
-  /** The number that is measured of an entry. */
+  /** The duration that is measured of an entry, or the answers to the question that is. */
   readonly number: Expression | undefined
+  /** What the database finds of numbers besides how often each is there. It cannot read those in texts. */
+  readonly sums: readonly Sum[]
 }
 
 /**
@@ -169,13 +162,18 @@ export const summaryOf = async (reader: Reader, parameters: Parameters): Promise
   }
   const question = measure && isKey(measure) ? await questionOf(reader, form, measure, 'measure') : undefined
   const conditions = entries.conditions(filters)
-  const number = measure === undefined ? undefined : measured(question)
-  const counting: Counting = { conditions: Object.values(conditions), dimensions, number }
+  const ofEntry = measure === 'duration' ? duration : undefined
+  const number = question === undefined ? ofEntry : answersTo(question)
+  const sums = question === undefined ? SUMS : []
+  const counting: Counting = { conditions: Object.values(conditions), dimensions, number, sums }
+  const largestFirst = bySize(dimensions)
+  const inOrder =
+    number === undefined ? largestFirst : (a: Group, b: Group) => rankOf(b) - rankOf(a) || largestFirst(a, b)
   const query = Query.in(reader.scope, 'entries', counting.conditions, stagesOf(counting))
   const count = async (shared: Reader): Promise<Kept> => {
     const asOf = new Date()
     const { groups, total } = await countedIn(shared, counting)
-    const largest = await runInSlices(firstOf(groups, number === undefined ? bySize : byMean, MAX_TOP))
+    const largest = await runInSlices(firstOf(groups, inOrder, MAX_TOP))
     if (number !== undefined) await runInSlices(withPercentiles(largest))
     const bytes = largest.reduce((sum, { characters }) => sum + GROUP_BYTES + CHARACTER_BYTES * characters, 0)
     const hash = await runInSlices(hashOf(largest))
@@ -188,7 +186,7 @@ export const summaryOf = async (reader: Reader, parameters: Parameters): Promise
   const absent = none === 'true' ? await absentIn(reader, by, kept, parameters) : []
   const largest = [...kept.largest, ...absent].slice(0, top)
   const time = dimensions.findIndex(({ period }) => period)
-  const byTime = (a: Group, b: Group) => order(a.values[time], b.values[time]) || bySize(a, b)
+  const byTime = (a: Group, b: Group) => order(a.values[time], b.values[time]) || largestFirst(a, b)
   const shown = time === -1 ? largest : await runInSlices(firstOf(largest, byTime, MAX_TOP))
   const hash = absent.length === 0 ? kept.hash : kept.hash + (await runInSlices(hashOf(absent)))
   return { ...kept, groups: kept.groups + absent.length, hash, dimensions, shown }
@@ -210,10 +208,8 @@ const absentIn = async (
   const { form, project } = parameters
   const id = parameters[name as 'form' | 'project' | 'dispatch' | 'agent']
   const conditions = resources[from as keyof typeof resources].conditions({ ids: id && [id], form, project })
-  const query = Query.in(reader.scope, from, Object.values(conditions), [
-    { $limit: MAX_TOP + 1 },
-    { $project: { _id: 1 } },
-  ])
+  const stages = [{ $limit: MAX_TOP + 1 }, { $project: { _id: 1 } }] as const
+  const query = Query.in(reader.scope, from, Object.values(conditions), stages)
   const { documents } = await reader.read(query)
   if (Math.max(groups, documents.length) > MAX_TOP)
     throw invalidParameter('none', `must be left out: there are more than ${MAX_TOP} ${from}`)
@@ -222,40 +218,33 @@ const absentIn = async (
   return ids
     .filter((id) => !named.has(id))
     .sort()
-    .map((id): Group => ({ ...countsOf(), values: [id], characters: id.length }))
+    .map((id) => new Group([id], id.length))
 }
 
-const stagesOf = ({ dimensions, number }: Counting, more = {}): Stage[] => {
+const stagesOf = ({ dimensions, number, sums }: Counting, more = {}): Stage[] => {
   // An array would be no key of an index.
   const by = Object.fromEntries(dimensions.map(({ group }, i) => [`by${i}`, group]))
   const limit = { $limit: MAX_GROUPS + 1 }
   if (number === undefined) return [{ $group: { _id: by, count: { $sum: 1 }, ...more } }, limit]
   const bucket: Expression = { $cond: [{ $eq: ['$number', NOTHING] }, NOTHING, bucketOf('$number')] }
-  const isMeasured: Expression = { $cond: [{ $eq: ['$number', NOTHING] }, 0, 1] }
-  const sums = { measured: { $sum: isMeasured }, sum: { $sum: '$number' } } as const
-  const inBuckets = { count: { $sum: 1 }, ...sums, min: { $min: '$number' }, max: { $max: '$number' } } as const
-  const inGroups = {
-    count: { $sum: '$count' },
-    measured: { $sum: '$measured' },
-    sum: { $sum: '$sum' },
-    min: { $min: '$min' },
-    max: { $max: '$max' },
-    buckets: { $push: ['$_id.bucket', '$count'] },
-  } as const
+  const part = sums.length > 0 ? bucket : '$number'
+  const of = (from: (name: Sum) => Expression): Record<string, Expression> =>
+    Object.fromEntries(sums.map((name) => [name, { [`$${name}`]: from(name) }]))
   const _id = Object.fromEntries(Object.keys(by).map((name): [string, Expression] => [name, `$_id.${name}`]))
+  const numbers: Expression = { $push: ['$_id.part', '$count'] }
   return [
     { $set: { number } },
-    { $group: { _id: { ...by, bucket }, ...inBuckets } },
-    { $group: { _id, ...inGroups } },
+    { $group: { _id: { ...by, part }, count: { $sum: 1 }, ...of(() => '$number') } },
+    { $group: { _id, count: { $sum: '$count' }, numbers, ...of((name) => `$${name}`) } },
     limit,
   ]
 }
 
 /** Counts in one aggregation of the database. */
-const countedIn = async (reader: Reader, counting: Counting): Promise<Counted> => {
+const countedIn = async (reader: Reader, counting: Counting) => {
   const { scope } = reader
   const { conditions, dimensions, number } = counting
-  const read = async (query: Query) => runInSlices(groupsIn((await reader.read(query)).documents, dimensions))
+  const read = async (query: Query) => runInSlices(groupsIn((await reader.read(query)).documents, counting))
   if (number === undefined && dimensions.every(({ isIndexed }) => isIndexed)) {
     // An index may have all that is read. The greatest owner of a group is an array if one of its records belongs to nobody.
     const stages = stagesOf(counting, { owner: { $max: '$organisation' } })
@@ -277,27 +266,24 @@ interface Counted {
  */
 function* groupsIn(
   documents: readonly BsonDocument[],
-  dimensions: readonly Dimension[],
+  { dimensions, sums }: Counting,
 ): Generator<void, Counted | undefined> {
   if (documents.length > MAX_GROUPS) throw tooManyGroups(MANY)
   const known = dimensions.map(() => new Map<unknown, Known>())
-  const groups: Group[] = []
+  const groups = new Map<number, Group>()
   /** In place of a value, where all entries are one group. */
-  const all: Known = { value: null, number: 0, characters: 0, groups: [] }
+  const all: Known = { value: null, number: 0 }
   let [total, values, characters] = [0, 0, 0]
   const isSliceOver = slices()
   const groupOf = (one: Known, other: Known | undefined): Group => {
-    const number = other?.number ?? 0
-    let group = one.groups[number]
+    const key = one.number * MAX_GROUPS + (other?.number ?? 0)
+    let group = groups.get(key)
     if (group === undefined) {
-      const both = other === undefined ? [one] : [one, other]
-      const size = both.reduce((sum, { characters }) => sum + characters, 0)
-      // The numbers of an object that a spread makes are slow to change.
-      group = Object.assign(countsOf(), { values: both.map(({ value }) => value), characters: size })
-      one.groups[number] = group
-      groups.push(group)
-      characters += size
-      if (groups.length > MAX_GROUPS) throw tooManyGroups(MANY)
+      const values = other === undefined ? [one.value] : [one.value, other.value]
+      group = new Group(values, JSON.stringify(values).length)
+      groups.set(key, group)
+      characters += group.characters
+      if (groups.size > MAX_GROUPS) throw tooManyGroups(MANY)
       if (characters > MAX_CHARACTERS) throw tooManyGroups(`makes groups of more than ${MAX_CHARACTERS} characters`)
     }
     return group
@@ -306,11 +292,16 @@ function* groupsIn(
     if (fieldOf(bytes, 0, 'owner')?.type === Bson.array) return undefined
     // The MongoDB-compatible server may leave it out if no dimension has a value.
     const id = fieldOf(bytes, 0, '_id')
-    const counts = countsOf(bytes)
+    const counts = new Group()
+    const numberOr = (otherwise: number, name: 'count' | Sum) => numberOf(bytes, fieldOf(bytes, 0, name)) ?? otherwise
+    counts.count = numberOr(0, 'count')
     total += counts.count
-    for (const [bucket, count] of bucketsIn(bytes)) {
-      counts.buckets.set(bucket, count)
+    for (const name of sums) counts[name] = numberOr(name === 'sum' ? Number.NaN : counts[name], name)
+    for (const [number, count] of numbersIn(bytes)) {
       if (isSliceOver()) yield
+      if (number === undefined) continue
+      counts.addNumber(number, count)
+      if (sums.length === 0) counts.addSums({ sum: number * count, min: number, max: number })
     }
     const each: Set<Known>[] = []
     for (const [i, { valuesIn }] of dimensions.entries()) {
@@ -323,16 +314,22 @@ function* groupsIn(
       if (found.size === 0) found.add(knownOf(known[i] as Map<unknown, Known>, null))
     }
     const [ones = new Set([all]), others] = each
-    values += ones.size * (others?.size ?? 1) * (1 + BUCKET_VALUES * counts.buckets.size)
+    values += ones.size * (others?.size ?? 1) * (1 + NUMBER_VALUES * (counts.numbers?.size ?? 0))
     if (values > MAX_VALUES) throw tooManyGroups(`has more than ${MAX_VALUES} values to count`)
     for (const one of ones) {
       for (const other of others ?? [undefined]) {
-        addCounts(groupOf(one, other), counts)
+        const group = groupOf(one, other)
+        group.count += counts.count
+        group.addSums(counts)
         if (isSliceOver()) yield
+        for (const [number, count] of counts.numbers ?? []) {
+          group.addNumber(number, count)
+          if (isSliceOver()) yield
+        }
       }
     }
   }
-  return { groups, total }
+  return { groups: [...groups.values()], total }
 }
 
 /** A value of a dimension with its number. Each of them is in a group. */
@@ -341,7 +338,7 @@ const knownOf = (known: Map<unknown, Known>, value: Value): Known => {
   let found = known.get(key)
   if (found === undefined) {
     if (known.size === MAX_GROUPS) throw tooManyGroups(MANY)
-    found = { value, number: known.size, characters: JSON.stringify(value).length, groups: [] }
+    found = { value, number: known.size }
     known.set(key, found)
   }
   return found
@@ -353,25 +350,21 @@ export const sumOf = (groups: readonly { readonly count: number }[]): number =>
 const MANY = `makes more than ${MAX_GROUPS} groups`
 export const tooManyGroups = (fault: string) => invalidParameter('by', `${fault}: a narrower filter may help`)
 
-/** The order of two values. Null is last. */
-const order = (a: Value = null, b: Value = null): number => {
-  if (a === null || b === null) return Number(a === null) - Number(b === null)
-  if (typeof a !== 'object' || typeof b !== 'object') return a < b ? -1 : Number(a > b)
-  return a.longitude - b.longitude || a.lattitude - b.lattitude
-}
-const bySize = (a: Group, b: Group): number =>
-  b.count - a.count || order(a.values[0], b.values[0]) || order(a.values[1], b.values[1])
-const meanOf = ({ sum, measured }: Counts): number => (measured > 0 ? sum / measured : Number.NEGATIVE_INFINITY)
+/** The largest groups first, and equal ones in the order of their values. */
+const bySize =
+  (dimensions: readonly Dimension[]) =>
+  (a: Group, b: Group): number =>
+    dimensions.reduce((sum, { order }, i) => sum || order(a.values[i], b.values[i]), b.count - a.count)
 /** Those without a mean are last. */
-const byMean = (a: Group, b: Group): number => (meanOf(a) === meanOf(b) ? bySize(a, b) : meanOf(b) - meanOf(a))
+const rankOf = ({ mean }: Group): number => mean ?? Number.NEGATIVE_INFINITY
 
-/** Makes percentiles of the buckets, which are dropped. */
+/** Makes percentiles of the numbers, which are dropped. */
 function* withPercentiles(groups: readonly Group[]): Generator<void, void> {
   const isSliceOver = slices()
   for (const group of groups) {
-    for (const _ of group.buckets) if (isSliceOver()) yield
+    for (const _ of group.numbers ?? []) if (isSliceOver()) yield
     group.percentiles = percentilesOf(group)
-    group.buckets.clear()
+    group.numbers = undefined
   }
 }
 
@@ -392,20 +385,15 @@ export const namesOf = async (
   const beside = entries.item.beside?.find(({ fields }) => fields[0] === `${field}${BESIDE}`)
   if (beside === undefined) return undefined
   const { from } = beside
-  const { scope } = reader
-  const seen = viewOf(scope.without).shown(from === 'dispatches' ? expected : beside.shown)
+  const seen = viewOf(reader.scope.without).shown(from === 'dispatches' ? expected : beside.shown)
   if (Object.keys(seen.properties).length === 0) return undefined
   const $in = [...new Set(ids)].filter((id) => typeof id === 'string')
-  const { documents } = await reader.read(Query.in(embeddedIn(scope), from, [{ _id: { $in } }], [pick(seen)]))
+  const { documents } = await reader.read(Query.in(embeddedIn(reader.scope), from, [{ _id: { $in } }], [pick(seen)]))
   const named = documents.map(({ bytes }): [unknown, Named] => {
-    const name = ['name', 'firstName', 'lastName'].flatMap((part) => stringOf(bytes, fieldOf(bytes, 0, part)) || [])
-    return [
-      stringOf(bytes, fieldOf(bytes, 0, '_id')),
-      {
-        name: name.join(' '),
-        totalExpectedEntries: numberOf(bytes, fieldOf(bytes, 0, 'totalExpectedEntries')) ?? null,
-      },
-    ]
+    const found = (field: string) => fieldOf(bytes, 0, field)
+    const name = ['name', 'firstName', 'lastName'].flatMap((part) => stringOf(bytes, found(part)) || []).join(' ')
+    const totalExpectedEntries = numberOf(bytes, found('totalExpectedEntries')) ?? null
+    return [stringOf(bytes, found('_id')), { name, totalExpectedEntries }]
   })
   return new Map(named)
 }

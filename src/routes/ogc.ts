@@ -9,10 +9,7 @@ import { COLLECTION, GEOJSON, JSON_TYPE, type OgcPage, OPENAPI, ogcPages } from 
 import { commonProblems, tagged } from './responses.js'
 import type { Route } from './table.js'
 
-/**
- * @param root the path of the landing page
- * @param describe the OpenAPI 3.1 document of the service
- */
+/** @param root the path of the landing page @param describe the OpenAPI 3.1 document of the service */
 export const ogcRoutes = (root: string, maxPerPage: number, describe: () => object): Route[] => {
   const rootOf = ({ base }: Asked): string => base() + root
   const tag = 'OGC API'

@@ -11,7 +11,6 @@ const requestId = {
     'The id of the request in the log: the caller’s own, if it sent one of at most 64 letters, digits and `_.:-`.',
   ),
 }
-/** The headers of every response to a valid key. */
 const keyHeaders = {
   'API-Key-Expires': header(
     'When the key ends, as `@` and the seconds since 1970. Only in the last 14 days before it ends.',
@@ -57,10 +56,8 @@ export const requestProblems: ProblemCode[] = [
   'header_fields_too_large',
   'http_version_not_supported',
 ]
-/** Whether it may occur before the key is read. */
 const isBeforeKey = (code: ProblemCode): boolean =>
   [...requestProblems, 'unauthorized', 'internal_error'].includes(code)
-/** The problems that every read of the database can have. */
 export const databaseProblems: ProblemCode[] = ['internal_error', 'service_unavailable', 'query_timeout']
 /** The problems that every operation under /v1 can have. */
 export const commonProblems: ProblemCode[] = [
@@ -72,7 +69,6 @@ export const commonProblems: ProblemCode[] = [
   ...databaseProblems,
 ]
 
-/** The problems that every operation on records of a collection can have. */
 export const problemsOn = (collection: CollectionName): ProblemCode[] =>
   hasParts(collection) ? commonProblems : [...commonProblems, 'not_in_scope']
 
@@ -84,7 +80,7 @@ export const responses = (
     description = schema.description,
     headers = {},
     types = ['application/json'],
-  }: { description?: string; headers?: { readonly [name: string]: object }; types?: readonly string[] } = {},
+  }: { description?: string | undefined; headers?: Record<string, object>; types?: readonly string[] } = {},
 ) => ({
   200: {
     description,

@@ -12,7 +12,6 @@ import { sendFile } from './send-file.js'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
 
-/** A function that sends what an operation has found. */
 export type Send = (request: FastifyRequest, reply: FastifyReply, answer: Answer) => Promise<FastifyReply>
 
 export const sender = (app: FastifyInstance): Send => {

@@ -1,8 +1,7 @@
 // GET /v1/sync/<resource>, the change feed, and GET /v1/sync/<resource>/digest.
 import { DigestPage, DigestQuery, FeedQuery, feedPage, parts } from '../../schemas/sync.js'
 import { hasParts } from '../documents/collections.js'
-import { getDigest } from '../operations/digest.js'
-import { getChanges } from '../operations/feed.js'
+import { getChanges, getDigest } from '../operations/feed.js'
 import type { Resource } from '../pipelines/resource.js'
 import type { Feeds } from '../sync/changes.js'
 import type { Clock } from '../sync/clock.js'

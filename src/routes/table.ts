@@ -36,9 +36,8 @@ export interface Route {
 
 export const register = (app: FastifyInstance, send: Send, route: Route): void => {
   const { publicUrl } = app.config
-  const { path, operationId, summary, description, tag, params, query: querystring, operation } = route
+  const { path, operationId, summary, description, tag, params, query: querystring, response, operation } = route
   const { problems = commonProblems, headers = {}, types = ['application/json'], isTypeInPath = false } = route
-  const { response, responseDescription: description200 = response.description } = route
   app.get(
     path,
     {
@@ -50,11 +49,7 @@ export const register = (app: FastifyInstance, send: Send, route: Route): void =
         tags: [tag],
         ...(params && { params }),
         querystring,
-        response: responses(response, problems, {
-          headers,
-          types,
-          ...(description200 && { description: description200 }),
-        }),
+        response: responses(response, problems, { description: route.responseDescription, headers, types }),
         ...(route.isHidden && { hide: true }),
       },
     },

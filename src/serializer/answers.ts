@@ -18,7 +18,6 @@ const SLICE_BYTES = 256 * 1024
 /** Finds what does not fit. Numbers fit, as with `answers=list`. */
 const check = compileDocuments({ schema: select(Entry, ['id', 'answers']), named: listedSchemas })
 
-/** A row of `AnswerRow` for each answer. */
 export const answersTable = (format: ColumnFormat) => {
   const columns = Object.entries(AnswerRow.properties).map(([name, schema]) => ({ name, schema }))
   const label = (name: string, kind: Kind) => format.label(name, name === 'entry', kind)

@@ -25,7 +25,6 @@ const anyScalars = new Map(
   ),
 )
 
-/** Writes a value of Type.Unknown. */
 export const any: ScalarWriter = {
   name: 'writeAny',
   expected: 'a value that JSON can represent',

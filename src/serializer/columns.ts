@@ -34,11 +34,9 @@ export interface ColumnFormat {
   readonly functions: Readonly<Record<string, unknown>>
   /** Writes a string, an id or a number as a raw text, or as a part of one. */
   readonly raw: Write
-  /** Ends a raw text. */
   readonly finish: Finish
   /** A number with what ends it. */
   readonly number: (value: number) => string
-  /** What ends a row. */
   readonly end: string
 }
 
@@ -48,19 +46,9 @@ const resolve = (schema: TSchema, named: Shown['named']): TSchema =>
 type Questions = readonly QuestionColumn[]
 const TEXT = Type.String()
 
-/** The rows of a schema in a format. */
-export interface Table {
-  readonly columns: readonly Column[]
-  readonly rows: RowFormat
-}
-
-/**
- * Compiles a writer of the rows of a schema. Of a nested object, each property is a column.
- * @param questions columns that stand in place of the column `answers`
- */
-export const tableOf = ({ schema, named }: Shown, format: ColumnFormat, questions?: Questions): Table => {
+/** The properties of nested objects are columns. @param questions columns in place of the column `answers` */
+export const tableOf = ({ schema, named }: Shown, format: ColumnFormat, questions?: Questions) => {
   const generator = new CodeGenerator(named)
-  /** Those that were reached so far. */
   const columns: Column[] = []
   let labelBytes = OVERHANG
   const labelOf = (name: string, schema: TSchema, kind: Kind): string => {

@@ -4,7 +4,6 @@ import { DamagedBson } from '../bson/reader.js'
 /** The maximum size of a response, and of the documents that it is made of. */
 export const MAX_RESPONSE_BYTES = 64 * 1024 * 1024
 
-/** The documents are too large for one response. */
 export class ResponseTooLarge extends Error {
   constructor() {
     super(`A response is larger than ${MAX_RESPONSE_BYTES} bytes`)

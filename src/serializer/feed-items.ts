@@ -2,10 +2,11 @@
 import { Type } from '@sinclair/typebox'
 import { DeletedRecord } from '../../schemas/sync.js'
 import { BsonDocument } from '../bson/reader.js'
+import { isInstant } from '../bson/values.js'
 import { json, jsonArray } from './json.js'
 import type { Output } from './output.js'
 import type { OnFailure, RowFormat } from './rows.js'
-import { isInstant, TIME_BYTES, writeTime } from './scalars.js'
+import { TIME_BYTES, writeTime } from './scalars.js'
 import { describe } from './unreadable.js'
 import { compileDocuments, type DocumentWriter } from './writer.js'
 
@@ -28,7 +29,6 @@ const label = Buffer.from(',"changedAt":')
 const { changedAt, ...ofTombstones } = DeletedRecord.properties
 const writeTombstone = compileDocuments({ schema: Type.Object(ofTombstones), named: new Map() })
 
-/** The items of a page. */
 export const feedItems = (writeRecord: DocumentWriter): RowFormat<FeedItem> =>
   jsonArray((item, out) => {
     const write = item.isDeleted ? writeTombstone : writeRecord
@@ -36,7 +36,6 @@ export const feedItems = (writeRecord: DocumentWriter): RowFormat<FeedItem> =>
     addStamp(item, out)
   })
 
-/** Writes an item that stands for a record that does not fit. */
 export const writeUnreadable: OnFailure<FeedItem> = (item, error, out) => {
   const { id, message } = describe(item, error)
   out.text(json({ id, unreadable: true, message }))

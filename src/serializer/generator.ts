@@ -201,11 +201,7 @@ const writeField = (field: Field, i: number, fields: readonly Field[]): string =
   return ifPresent(field, i, { ...label, code: `${label.code}\n${first}` })
 }
 
-/**
- * Code that writes the value of a field, if the document has it.
- * @param label what stands before it
- * @param otherwise code for a document that does not have the field
- */
+/** Code that writes `label` and the value of a field, if the document has it, and runs `otherwise` if it does not. */
 export const ifPresent = ({ name, required, writer }: Field, i: number, label: Text, otherwise = ''): string => {
   const type = `bytes[place${i} - ${2 + Buffer.byteLength(name)}]`
   const notNull = writer.bsonTypes.includes(Bson.null) ? '' : `&& type !== ${Bson.null}`

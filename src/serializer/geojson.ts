@@ -1,7 +1,8 @@
 // GeoJSON (RFC 7946): each entry is a feature, with its place as a point and its fields as flat properties, because
 // programs for maps show them as the columns of a table.
+import { isOnEarth } from '../../schemas/earth.js'
 import { Bson, Bytes, type Element } from '../bson/reader.js'
-import { lastFieldOf, present } from '../bson/values.js'
+import { lastFieldOf, numberOf, present } from '../bson/values.js'
 import { wrong } from './any.js'
 import { type ColumnFormat, tableOf } from './columns.js'
 import { jsonColumns } from './json.js'
@@ -65,7 +66,9 @@ const writePlace = (bytes: Buffer, out: Output): void => {
   out.text(',"id":')
   write(scalars.string, lastFieldOf(bytes, 0, '_id') as Element)
   const [longitude, lattitude] = coordinatesOf(bytes)
-  if (longitude === undefined || lattitude === undefined) out.text(',"geometry":null}')
+  // What is no number of JSON fails where it is written.
+  const degreesOf = (value: Element): number => numberOf(bytes, value) ?? 0
+  if (!longitude || !lattitude || !isOnEarth(degreesOf(longitude), degreesOf(lattitude))) out.text(',"geometry":null}')
   else {
     out.text(',"geometry":{"type":"Point","coordinates":[')
     write(scalars.number, longitude)

@@ -72,7 +72,6 @@ export const jsonColumns: ColumnFormat = {
   end: '}',
 }
 
-/** Such objects as lines. */
 export const jsonLines: ColumnFormat = { ...jsonColumns, end: '}\n' }
 
 /** Fastify's serializer compiler: it writes the properties of the schema. A response with records is written by its route. */

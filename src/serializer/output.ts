@@ -29,7 +29,6 @@ const bufferOf = (size: number): Bytes => {
   return kept.splice(index, index === -1 ? 0 : 1)[0] ?? new Bytes(Buffer.allocUnsafeSlow(size))
 }
 
-/** One response while it is written. */
 export class Output {
   /** The bytes to write to. Call reserve() before writing, and set the length afterwards. */
   target = bufferOf(FIRST_SIZE)
@@ -45,7 +44,6 @@ export class Output {
     this.#length = length
   }
 
-  /** Makes room for `count` more bytes. */
   reserve(count: number): void {
     const { bytes } = this.target
     const needed = this.#length + count
@@ -56,7 +54,6 @@ export class Output {
     this.target = larger
   }
 
-  /** Writes text as it is. */
   text(text: string): void {
     this.reserve(3 * text.length)
     this.length += this.target.bytes.write(text, this.#length)

@@ -11,8 +11,8 @@ export interface QuestionColumn {
   readonly name: string
 }
 
-/** Names of columns that map programs and databases take for their own. */
-const RESERVED = ['geometry', 'geom', 'fid', 'ogc_fid']
+/** Names of columns that map programs and databases take for their own, and that of a column whose name nobody sees. */
+const RESERVED = ['geometry', 'geom', 'fid', 'ogc_fid', '']
 /** The most characters of a name. */
 const MAX_NAME = 255
 
@@ -21,8 +21,17 @@ const KEY_DIGITS = 12
 /** The key of a question: the first digits of the SHA-256 of its text, so that anybody can compute it. */
 export const questionKey = (question: string): string => hash('sha256', question).slice(0, KEY_DIGITS)
 
-/** What programs compare of a name: many ignore its case, and CSV may have put an apostrophe before it. */
-const comparedOf = (name: string): string => name.normalize('NFKC').toUpperCase().toLowerCase().replace(/^'+/, '')
+/** Invisible characters, but not those that join or part letters and emoji, nor marks of direction. */
+const INVISIBLE = /(?![\u061c\u200c-\u200f])(?=\p{Default_Ignorable_Code_Point})\p{Cf}/gu
+
+/**
+ * What programs and people compare of a name: many ignore its case, nobody sees a joiner, and CSV may have put an apostrophe
+ * before it.
+ */
+const comparedOf = (name: string): string => {
+  const folded = name.normalize('NFKC').toUpperCase().toLowerCase()
+  return folded.replace(/^'+|\p{Default_Ignorable_Code_Point}/gu, '')
+}
 
 /**
  * A column for each question. It is named by its text in one line, or `question` without one. A text that is cut, or that is the
@@ -30,7 +39,8 @@ const comparedOf = (name: string): string => name.normalize('NFKC').toUpperCase(
  * questions stand before it in the entries of the file.
  */
 export const questionColumns = (questions: readonly string[], others: readonly string[]): QuestionColumn[] => {
-  const texts = questions.map((question) => [...question.replace(/[\s\p{Cc}\p{Cf}]+/gu, ' ').trim()])
+  const seen = questions.map((question) => question.replace(INVISIBLE, '').replace(/[\s\p{Cc}]+/gu, ' '))
+  const texts = seen.map((text) => [...text.trim()])
   const lines = texts.map((text) => text.slice(0, MAX_NAME).join('').trim() || 'question')
   const uses = new Map<string, number>()
   for (const name of [...RESERVED, ...others, ...lines].map(comparedOf)) uses.set(name, (uses.get(name) ?? 0) + 1)

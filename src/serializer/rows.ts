@@ -9,7 +9,6 @@ import { idOf, NO_ID } from './unreadable.js'
 
 export interface RowFormat<T = BsonDocument> {
   readonly begin?: string
-  /** What stands between two rows. */
   readonly between?: string
   readonly end?: string
   /** Writes the row of a record, or several or none. Where one record may become much, it yields between its slices. */
@@ -28,7 +27,6 @@ export type OnFailure<T extends BsonDocument = BsonDocument> = (
   out: Output,
 ) => void
 
-/** Lets a record that does not fit end the work. */
 export const fail: OnFailure = (_record, error) => {
   throw error
 }
@@ -82,11 +80,7 @@ export function* writeAll<T>(
   out.text(format.end ?? '')
 }
 
-/**
- * What is wrong with a record that was not written.
- * @param begin how many bytes stand before it
- * @throws an error that is not the record's
- */
+/** What is wrong with a record before which `begin` bytes stand. @throws an error that is not the record's */
 const failureOf = ({ collection, bytes }: BsonDocument, error: unknown, begin: number): UnreadableDocument => {
   if (error instanceof UnreadableDocument) return error
   if (!(error instanceof ResponseTooLarge) || begin > MAX_RECORD_BYTES) throw error

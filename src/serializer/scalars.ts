@@ -1,6 +1,7 @@
 // Writes BSON scalars as JSON. A writer reads the value that begins at a place of the input, writes it at a place of the
 // output, and returns the place after its output. The caller has made room for it (see ROOM).
 import { Bson, Bytes } from '../bson/reader.js'
+import { isInstant } from '../bson/values.js'
 
 /** A value does not fit its schema. `at` is the place of the value in the bytes. */
 export class WrongValue extends Error {
@@ -31,9 +32,6 @@ const minus = 0x2d
 const point = 0x2e
 const colon = 0x3a
 const DAY = 86_400_000
-/** The first and last millisecond of the years 0001 to 9999, which JSON Schema's date-time can express. */
-const MIN_TIME = -62_135_596_800_000
-const MAX_TIME = 253_402_300_799_999
 
 /** The JSON escape of each byte that is a character and needs one. */
 const escapes = Array.from({ length: 256 }, (_, byte) => {
@@ -160,9 +158,6 @@ const days = { numbers: new Float64Array(DAYS).fill(Number.NaN), json: new Bytes
 export const timeOf = ({ view }: Bytes, at: number): number =>
   view.getInt32(at + 4, true) * 0x1_0000_0000 + view.getUint32(at, true)
 
-/** Whether a time can be written. */
-export const isInstant = (time: number): boolean => time >= MIN_TIME && time <= MAX_TIME
-
 /** Writes a time that isInstant(), in milliseconds since 1970, as Date.toISOString does. It takes TIME_BYTES. */
 export const writeTime = (time: number, output: Bytes, to: number): number => {
   const day = Math.floor(time / DAY)
@@ -274,7 +269,6 @@ const stringOrNumber: ScalarWriter = {
   },
 }
 
-/** Writes a JSON string without its quotes. */
 export const unquoted =
   (write: Write): Write =>
   (input, type, at, output, to) => {
@@ -290,5 +284,4 @@ export const bare: Write = (input, type, at, output, to) => {
   return to + input.bytes.copy(output.bytes, to, at + 4, at + 3 + input.view.getInt32(at, true))
 }
 
-/** The writers for scalars, by the type of the schema. */
 export const scalars = { string, instant, number, integer, boolean, null: nothing, text: stringOrNumber }

@@ -28,16 +28,12 @@ export class Skipped {
 /** Stands for an id that cannot be shown. */
 export const NO_ID = '?'
 
-/**
- * The id of the document that begins at a place, as an error has it. Unlike the writer, it needs no more of the document than
- * what is before it.
- */
+/** The id of the document at `start`, as an error has it. Unlike the writer, it needs only what is before the id. */
 export const idOf = (bytes: Buffer, start = 0): string => {
   const id = fieldOf(bytes, start, '_id')
   return id?.type === Bson.objectId ? bytes.toString('hex', id.at, id.next) : (stringOf(bytes, id) ?? NO_ID)
 }
 
-/** What is said of a document that cannot be written. */
 export const describe = ({ collection, bytes }: BsonDocument, error: UnreadableDocument): Unreadable => {
   const id = idOf(bytes)
   // The value may be in a record that is embedded in this one.

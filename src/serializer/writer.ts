@@ -41,10 +41,7 @@ export const writeValue = (write: Write, input: Bytes, { type, at, next }: Eleme
   out.length = write(input, type, at, out.target, out.length)
 }
 
-/**
- * A writer for documents.
- * @param extra room for what it writes of each besides its values, in bytes
- */
+/** A writer for documents. @param extra room for what it writes of each besides its values, in bytes */
 export const documentWriter =
   (write: Write, extra = OVERHANG): DocumentWriter =>
   (document, out) =>
@@ -64,10 +61,7 @@ export const locatingErrors = ({ collection, bytes }: BsonDocument, write: () =>
     }
   })
 
-/**
- * The function of a writer, from the code that was generated for it.
- * @param more functions that the code calls, by their names
- */
+/** The function of a writer, of the code generated for it. @param more functions that the code calls, by their names */
 export const runnable = (
   { code }: CodeGenerator,
   { name }: Writer,

@@ -25,7 +25,6 @@ const ordered =
       .flat()
       .some((found) => isSameType(found, value) && holds(compareValues(found, value)))
 
-/** An expression on the order of two values. */
 const compared =
   (holds: (order: number) => boolean) =>
   (document: Document, operands: unknown, options: Options): boolean => {
@@ -45,7 +44,6 @@ const put = (document: Document, [name, ...rest]: readonly [string, ...string[]]
   else document[name] = value
 }
 
-/** The operators that mingo may use. */
 export const context = Context.init({
   accumulator: { $max, $min, $push, $sum },
   pipeline: {

@@ -48,16 +48,12 @@ export const embeddedStore = ({ now = () => new Date() } = {}): Store => {
   }
 
   const join = (documents: Document[], { from, localField, foreignField, pipeline, as }: Lookup): void => {
-    const joined = table(from)
     const [{ $match }, ...rest] = pipeline ?? [{ $match: {} }]
-    const isWanted = matches($match)
+    const wanted = table(from).matching($match)
     for (const document of documents) {
       const values = new Set(valuesIn(at(document, localField)))
       const isJoined = (row: Row) => valuesIn(fieldValue(row, foreignField)).some((value) => values.has(value))
-      document[as] = run(
-        joined.rows.filter((row) => isJoined(row) && isWanted(row)),
-        rest,
-      )
+      document[as] = run(wanted.filter(isJoined), rest)
     }
   }
 
@@ -210,7 +206,6 @@ class Table {
     return found === undefined || (found.deletedFrom !== undefined && found.deletedFrom === organisation)
   }
 
-  /** The document with an id, if it meets a condition. */
   find(id: string, condition: Condition = {}): Document | undefined {
     const row = this.#rows.get(id)
     return row && matches(condition)(row) ? decode(row) : undefined
@@ -237,11 +232,6 @@ class Table {
     const [[field, direction]] = Object.entries(sort) as [[string, 1 | -1]]
     const rows = this.#order(field).filter(matches(match))
     return direction === 1 ? rows : rows.reverse()
-  }
-
-  /** All rows, in the order of their ids. */
-  get rows(): readonly Row[] {
-    return this.#order('_id')
   }
 
   #order(field: string): readonly Row[] {

@@ -23,7 +23,6 @@ export interface MongoSettings {
   settleMs: number
 }
 
-/** The maximum number of connections to each server. */
 export const POOL_SIZE = 64
 /** How long an operation waits for a server that cannot be reached, in milliseconds. */
 const SELECTION_MS = 1000
@@ -115,10 +114,6 @@ export class MongoConnection {
 
   collection(name: CollectionName): Collection<{ _id: string }> {
     return this.db.collection<{ _id: string }>(name)
-  }
-
-  close(): Promise<void> {
-    return this.client.close()
   }
 }
 

@@ -4,10 +4,12 @@ import { ChunkMoved, QueryTimeout, StoreUnavailable } from './store.js'
 
 const DUPLICATE_KEY = 11_000
 const AUTHENTICATION_FAILED = 18
-/** The query took too long, or it needed more memory for a sort than it may take. Both times an index would help. */
+/** The query took too long, or what it sorts or collects takes more memory than it may. A narrower filter helps, or an index. */
 const TOO_MUCH_WORK = new Set([
   50, // MaxTimeMSExpired
+  146, // ExceededMemoryLimit
   292, // QueryExceededMemoryLimitNoDiskUseAllowed
+  10_334, // BSONObjectTooLarge
 ])
 /** Error codes of a server that cannot serve data at the moment, for example because the primary changes. */
 const OUTAGES = new Set([
@@ -27,10 +29,7 @@ const OUTAGES = new Set([
   13_435, // NotPrimaryNoSecondaryOk
   13_436, // NotPrimaryOrSecondary
 ])
-/**
- * What FerretDB says, under the code of any internal error, when its PostgreSQL does not run, starts or stops, or has closed the
- * connection.
- */
+/** What FerretDB says, with this code of any internal error, when PostgreSQL is down, starts, stops or hangs up. */
 const INTERNAL_ERROR = 1
 const WITHOUT_POSTGRESQL =
   /failed to connect to|the database system is|terminating connection|too many clients|unexpected EOF|conn closed|connection reset/

@@ -37,7 +37,6 @@ const errorOf = async (what: string, work: () => Promise<unknown>): Promise<stri
   }
 }
 
-/** The operations of a store on indexes. */
 export const mongoIndexes = (connection: MongoConnection) => {
   const expireAfterSeconds = connection.settings.tombstoneDays * SECONDS_A_DAY + SPARE_SECONDS
   const create = (name: CollectionName, specs: IndexDescription[]) =>

@@ -56,7 +56,6 @@ export const mongoReader = (connection: MongoConnection) => {
     }
   }
 
-  /** The first document of a query, as an object. */
   const firstOf = async (query: Matching, stages: readonly Document[] = []): Promise<Document | undefined> => {
     const reply = await connection.runAgain(() => connection.send(commandOf(query, stages)))
     return reply.cursor.firstBatch[0]

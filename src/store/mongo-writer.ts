@@ -20,7 +20,6 @@ const LEAST_WRITE_MS = 1000
 
 type Owned = Pick<Documents[RecordCollection], '_id' | 'organisation'>
 
-/** The operations of a store that write. */
 export const mongoWriter = (connection: MongoConnection, stream: Stream) => {
   const longestWriteMs = Math.max(connection.settings.settleMs / 2, LEAST_WRITE_MS)
 

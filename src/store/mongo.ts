@@ -5,8 +5,6 @@ import { mongoReader } from './mongo-reader.js'
 import { mongoWriter } from './mongo-writer.js'
 import type { Store } from './store.js'
 
-export type { MongoSettings } from './mongo-connection.js'
-
 /** A store that connects at its first use. The URI names the database. */
 export const mongoStore = (settings: MongoSettings): Store => {
   const connection = new MongoConnection(settings)
@@ -19,6 +17,6 @@ export const mongoStore = (settings: MongoSettings): Store => {
     ...mongoWriter(connection, stream),
     ...mongoIndexes(connection),
     connections: connection.connections,
-    close: () => connection.close(),
+    close: () => connection.client.close(),
   }
 }

@@ -10,11 +10,7 @@ interface Log {
   info(message: string): void
 }
 
-/**
- * A store that logs its outages.
- * @param onFailure is called with the error of each operation that fails because the database cannot be reached
- * @param now a clock in milliseconds
- */
+/** @param onFailure gets the error of each operation that cannot reach the database @param now a clock in ms */
 export const watchOutages = (
   store: Store,
   log: Log,

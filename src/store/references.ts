@@ -14,7 +14,6 @@ const IDS_PER_QUERY = 1000
 /** How many values are looked at before other requests go on: about a millisecond. */
 const VALUES_PER_STEP = 1000
 
-/** The documents of a query, with the documents that they refer to in place of the ids. */
 export const readWithReferences = async (
   store: Pick<Store, 'aggregate'>,
   query: Query,

@@ -20,10 +20,7 @@ export interface Store {
   count(query: Query): Promise<number>
   /** Finds a document by its id in all organisations, as keys need it. */
   dangerouslyFind<C extends CollectionName>(collection: C, id: string): Promise<Documents[C] | undefined>
-  /**
-   * Finds documents by a condition in all organisations, at most `limit` of them. It always reads from the primary: commands
-   * must not miss what was just written.
-   */
+  /** Finds at most `limit` documents of all organisations, on the primary: commands must see what was just written. */
   dangerouslyFindAll<C extends CollectionName>(
     collection: C,
     condition: Condition,
@@ -49,17 +46,11 @@ export interface Store {
   ): Promise<boolean>
   /** Adds records or replaces those with their `_id`, and stamps them. Fails if one is of another organisation. */
   upsert<C extends RecordCollection>(collection: C, documents: readonly Documents[C][]): Promise<void>
-  /**
-   * Stamps the records that have no change stamp, such as those of another writer. Yields how many after each batch. If it is
-   * interrupted, it can be called again.
-   */
+  /** Stamps records without a change stamp. Yields how many after each batch. If broken off, it can be called again. */
   stamp(collection: RecordCollection): AsyncIterable<number>
   /** Replaces records of an organisation by tombstones. Returns how many of them existed. */
   remove(collection: RecordCollection, organisation: string, ids: readonly string[]): Promise<number>
-  /**
-   * Deletes documents for good, in batches, without tombstones. Yields how many after each batch. If it is interrupted, it
-   * can be called again.
-   */
+  /** Deletes documents for good, without tombstones. Like `stamp`, it yields how many, and can be called again. */
   dangerouslyErase(collection: CollectionName, condition: Condition): AsyncIterable<number>
   /** The time by the clock of the database, as it was when the call began or later. */
   now(): Promise<DatabaseTime>
@@ -74,7 +65,6 @@ export interface Store {
   knownIndexes(collection: RecordCollection): readonly Index[]
   /** Creates an index, unless there is one with these fields. Returns what the database refused, as above. */
   addIndex(collection: CollectionName, fields: Index): Promise<readonly string[]>
-  /** The connections to the database, if there are any. */
   readonly connections?: Connections
   /** Rejects unless the database responds, or has responded to a query within the last second. */
   ping(): Promise<void>

@@ -13,7 +13,6 @@ const HEARTBEAT_FACTOR = 3
  */
 const FOUND_AGAIN_MS = 1000
 
-/** The operations that are running. */
 export class Running {
   readonly #fails = new Set<(ms: number) => void>()
 
@@ -34,10 +33,7 @@ export class Running {
     })
   }
 
-  /**
-   * Fails the operations that run now and have not ended after `ms` milliseconds, if the server was lost. Returns whether there were
-   * any.
-   */
+  /** Fails what runs now and has not ended after `ms` milliseconds, if the server was lost. Returns whether any did. */
   async endAll(ms: number, isLost: () => boolean): Promise<boolean> {
     const begun = [...this.#fails]
     await sleep(FOUND_AGAIN_MS, undefined, { ref: false })

@@ -64,6 +64,14 @@ export interface FeedPage {
   readonly newFrom: number
 }
 
+/** What a look-up finds. */
+export interface Found {
+  /** The newest stamp, if there is one; where there may be newer ones, a time behind all. */
+  readonly newest: number | undefined
+  /** A stamp that the look-up has not found is this one or a later one. */
+  readonly from: number
+}
+
 export class Feeds {
   constructor(
     readonly store: Pick<Store, 'aggregate'>,
@@ -136,6 +144,17 @@ export class Feeds {
     if (edge !== undefined && items.length === 0)
       return { ...page, items: [checkpointAt(feed.collection, edge.stamp as number)] }
     return hasMore ? page : this.#withCheckpoint(feed, from, page, perPage, times)
+  }
+
+  /**
+   * Looks for stamps at or after a time. The newest one of the organisation may be of what a narrower scope does not have, so its
+   * page is read.
+   */
+  async lookUp(feed: Feed, isSettledOnly: boolean, from: number, perPage: number, reading?: Reading): Promise<Found> {
+    if (feed.scope.only === undefined) return { newest: await this.newest(feed, isSettledOnly), from }
+    const cursor = { since: from, isSettledOnly, settled: { stamp: from, id: null }, fresh: null }
+    const { items, hasMore, newFrom } = await this.page(feed, cursor, perPage, reading)
+    return { newest: hasMore ? Number.POSITIVE_INFINITY : (items.at(-1)?.stamp ?? undefined), from: newFrom }
   }
 
   async newest(feed: Feed, isSettledOnly: boolean): Promise<number | undefined> {

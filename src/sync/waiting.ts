@@ -2,7 +2,7 @@
 // waits costs nothing. A request that waits holds its connection and nothing else.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Overloaded, SMALL, type Ticket } from '../limits/scheduler.js'
-import type { FeedPage, Feeds } from './changes.js'
+import type { FeedPage, Feeds, Found } from './changes.js'
 import type { Cursor } from './cursor.js'
 import type { Feed } from './queries.js'
 
@@ -11,8 +11,8 @@ export interface Owner {
   readonly organisation: string
 }
 
-/** The newest stamp of a feed, or undefined if it is empty. */
-type LookUp = () => Promise<number | undefined>
+/** Looks for stamps at or after a time. */
+type LookUp = (from: number) => Promise<Found>
 
 export interface WaitingLimits {
   /** How many requests may wait: in all, of which an organisation may have no more than it leaves free, and of one key. */
@@ -23,9 +23,9 @@ export interface WaitingLimits {
 
 export class Waiting {
   /** Whose requests wait. */
-  readonly #waits = new Set<Owner & { readonly end: () => void }>()
-  /** The newest look-up of each feed, and the round that it belongs to. */
-  readonly #lookUps = new Map<string, { round: number; newest: Promise<number | undefined> }>()
+  readonly #waits = new Set<Owner & { readonly feed: string; from: number; readonly end: () => void }>()
+  /** The newest look-up of each feed, from which time on it looks, and the round that it belongs to. */
+  readonly #lookUps = new Map<string, { round: number; from: number; found: Promise<Found> }>()
   /** Whether the service closes. Then nobody waits any more. */
   isClosed = false
 
@@ -58,7 +58,7 @@ export class Waiting {
     if (ofOrganisation >= max - this.size || ofKey >= maxPerKey)
       throw new Overloaded('Too many requests are waiting for changes: of this key, of its organisation or in all')
     const ending = new AbortController()
-    const wait = { ...owner, end: () => ending.abort() }
+    const wait = { ...owner, feed, from, end: () => ending.abort() }
     this.#waits.add(wait)
     signal.addEventListener('abort', wait.end)
     if (signal.aborted || this.isClosed) wait.end()
@@ -72,8 +72,9 @@ export class Waiting {
         await sleep(pauseMs, undefined, { signal: ending.signal }).catch(() => {})
         signal.throwIfAborted()
         if (this.isClosed || until <= round * intervalMs) return false
-        const newest = await this.#newest(feed, lookUp, round)
-        if (newest !== undefined && newest >= from) return true
+        const found = await this.#found(wait, lookUp, round)
+        if (found.newest !== undefined && found.newest >= wait.from) return true
+        wait.from = Math.max(wait.from, found.from)
       }
     } finally {
       signal.removeEventListener('abort', wait.end)
@@ -88,13 +89,14 @@ export class Waiting {
     for (const { end } of this.#waits) end()
   }
 
-  /** The look-up of a round. */
-  #newest(feed: string, lookUp: LookUp, round: number): Promise<number | undefined> {
-    const last = this.#lookUps.get(feed)
-    if (last?.round === round) return last.newest
-    const newest = lookUp()
-    this.#lookUps.set(feed, { round, newest })
-    return newest
+  /** What the look-up of a round finds, for all that wait for the feed. */
+  #found(wait: { readonly feed: string; readonly from: number }, lookUp: LookUp, round: number): Promise<Found> {
+    const last = this.#lookUps.get(wait.feed)
+    if (last?.round === round && last.from <= wait.from) return last.found
+    const from = Math.min(...Array.from(this.#waits, (other) => (other.feed === wait.feed ? other.from : wait.from)))
+    const found = lookUp(from)
+    this.#lookUps.set(wait.feed, { round, from, found })
+    return found
   }
 }
 
@@ -110,14 +112,17 @@ export const pageOrWait = async (
   { ticket, waiting, waitMs }: { ticket: Ticket; waiting: Waiting; waitMs: number },
 ): Promise<FeedPage> => {
   const until = performance.now() + waitMs
-  const { organisation } = feed.scope
+  const { organisation, only } = feed.scope
   const owner = { keyId: ticket.key, organisation }
   const isSettledOnly = cursor?.isSettledOnly ?? false
-  const name = `${organisation} ${feed.collection}${isSettledOnly ? ' settled' : ''}`
-  const lookUp = async () => {
+  const name = JSON.stringify([organisation, feed.collection, isSettledOnly, ...(only ? [only, perPage] : [])])
+  const lookUp = async (from: number) => {
     const shared = ticket.shared()
     await shared.enter(SMALL)
-    return feeds.newest(feed, isSettledOnly).finally(() => shared.release())
+    return feeds.lookUp(feed, isSettledOnly, from, perPage, shared).finally(() => {
+      shared.hold(0)
+      shared.release()
+    })
   }
   // What was committed after a later stamp had been shown comes when it has settled. No look-up finds it. While the majority
   // lags behind, fresh rows settle later, so the page is read no more often than a look-up.

@@ -1,4 +1,5 @@
 // Reads boxes on the map as OGC API - Features writes them.
+import { MAX_LATITUDE, MAX_LONGITUDE } from '../../schemas/earth.js'
 import type { Box } from '../../schemas/entries.js'
 
 const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i
@@ -16,8 +17,8 @@ export const boxOf = (text: string): Box | string => {
   const numbers = parts.map(Number)
   const [west, south] = numbers as [number, number]
   const [east, north] = numbers.slice(parts.length / 2) as [number, number]
-  if (Math.abs(west) > 180 || Math.abs(east) > 180) return 'has a longitude beyond 180 degrees'
-  if (Math.abs(south) > 90 || Math.abs(north) > 90) return 'has a latitude beyond 90 degrees'
+  if (Math.max(Math.abs(west), Math.abs(east)) > MAX_LONGITUDE) return 'has a longitude beyond 180 degrees'
+  if (Math.max(Math.abs(south), Math.abs(north)) > MAX_LATITUDE) return 'has a latitude beyond 90 degrees'
   if (south > north) return 'has a first latitude that is greater than its second'
   return { west, south, east, north }
 }

@@ -41,7 +41,6 @@ const standsFor = (read: (text: string) => unknown, description: string): Format
   read,
 })
 
-/** The formats that a schema may name. */
 const formats: Readonly<Record<string, Format>> = {
   'mongodb-uri': {
     description:
@@ -119,10 +118,7 @@ export interface InputError {
   allowed?: string[]
 }
 
-/**
- * Undefined for what Ajv says.
- * @param has what is wrong with the value, where that is told: a part of the sentence
- */
+/** Undefined for what Ajv says. @param has what is wrong with the value, where that is told: a part of the sentence */
 type Message = (schema: TSchema, has: string) => Omit<InputError, 'name'> | undefined
 
 const integer: Message = ({ minimum, maximum }) => ({ message: `must be an integer from ${minimum} to ${maximum}` })
@@ -197,10 +193,7 @@ export const textChecker = (schema: TObject): ((input: Readonly<Record<string, u
 const asInteger = (value: unknown): unknown =>
   typeof value === 'string' && /^-?\d+$/.test(value) ? Number(value) : value
 
-/**
- * The values of a list, in one parameter or, as some generated clients write them, in several. White space around them
- * does not count.
- */
+/** The values of a list, in one parameter or, as some generated clients write it, in several. White space is cut. */
 const asList = (value: unknown): string[] =>
   [value as string | string[]].flat().flatMap((text) => text.split(',').map((each) => each.trim()))
 

@@ -3,7 +3,17 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import t from 'tap'
 import { DamagedBson } from '../../src/bson/reader.js'
-import { dateOf, fieldOf, integerOf, lastFieldOf, ownText, stringOf } from '../../src/bson/values.js'
+import {
+  dateOf,
+  fieldOf,
+  integerOf,
+  lastFieldOf,
+  numberIn,
+  numberOfWords,
+  ownText,
+  stringOf,
+} from '../../src/bson/values.js'
+import { NO_NUMBERS, NUMBERS } from '../support/numbers.js'
 import { documentOf, stored } from '../support/stored.js'
 
 const { bytes } = documentOf([
@@ -53,4 +63,13 @@ t.test('A part of a text that has memory of its own does not keep the whole text
   collect()
   t.ok(process.memoryUsage().heapUsed - before < 5_000_000, 'the texts have 50 MB')
   t.same(new Set(parts), new Set(['Kanọ '.repeat(40)]))
+})
+
+t.test('A number is digits, with a minus, a point between them, an exponent and spaces around or not', async (t) => {
+  const wrong = [
+    ...Object.entries(NUMBERS).filter(([text, number]) => numberIn(text) !== number),
+    ...NO_NUMBERS.filter((text) => numberIn(text) !== undefined),
+  ]
+  t.same(wrong, [])
+  t.same([['5'], ['', '5', undefined], ['5', '6'], ['5', 'a'], [], ['']].map(numberOfWords), [5, 5, ...Array(4)])
 })

@@ -325,7 +325,8 @@ t.test('A date that no response can show is none, and entries whose ids are no t
   const late = all.find(({ agent }) => agent === 'late')
   t.match([late, _metadata.entries], [{ entries: 4, days: 1 }, 37])
   const columns = new Columns(1)
-  for (const _ of columns.add([documentOf([['createdAt', stored.date(2n ** 62n)]])]));
+  const createdAt = stored.date(2n ** 62n)
+  for (const _ of columns.add([documentOf(Object.entries({ _id: 'a', createdAt }))]));
   t.same([...columns.created], [Number.NaN], 'a date that JavaScript does not have')
 })
 

@@ -112,14 +112,18 @@ const geo = (bounds: object) => ({
   columns: { geometry: { encoding: 'WKB', geometry_types: ['Point'], ...bounds } },
 })
 
-t.test('a file with places is a map layer, with the bounds of all points', async (t) => {
-  const { file } = encoded(EntryListItem, [place, {}], [placeAt(-3, 12), { 'location.coordinates.longitude': 1 }])
+t.test('a file with places is a map layer, with the bounds of all points on the earth', async (t) => {
+  const offEarth = [placeAt(14.6, 121), placeAt(-999, -999)]
+  const others = [placeAt(-3, 12), { 'location.coordinates.longitude': 1 }, ...offEarth]
+  const { file } = encoded(EntryListItem, [place, {}], others)
   const { key_value_metadata } = parquetMetadata(file)
   t.strictSame(key_value_metadata, [{ key: 'geo', value: JSON.stringify(geo({ bbox: [-3, 11.9805, 8.5387, 12] })) }])
   t.strictSame(await parquetReadObjects({ file, columns: ['geometry'] }), [
     { geometry: { type: 'Point', coordinates: [8.5387, 11.9805] } },
     { geometry: null },
     { geometry: { type: 'Point', coordinates: [-3, 12] } },
+    { geometry: null },
+    { geometry: null },
     { geometry: null },
   ])
   const [point] = (await parquetReadObjects({ file, columns: ['geometry'], geoparquet: false, utf8: false })) as {

@@ -6,10 +6,12 @@ import { hashOf, keyIdOf, makeKey, redacted } from '../../src/keys/format.js'
 t.test('a key has an id, a secret and a checksum, and no two keys are equal', async (t) => {
   const keys = Array.from({ length: 200 }, () => makeKey())
   t.equal(new Set(keys).size, 200)
-  for (const key of keys) {
-    t.match(key, /^fda_[0-9A-Za-z]{12}_[0-9A-Za-z]{39}$/)
-    t.equal(keyIdOf(key), key.slice(4, 16))
-  }
+  const isRight = (key: string) =>
+    /^fda_[0-9A-Za-z]{12}_[0-9A-Za-z]{39}$/.test(key) && keyIdOf(key) === key.slice(4, 16)
+  t.same(
+    keys.filter((key) => !isRight(key)),
+    [],
+  )
 })
 
 t.test('a mistyped key has no id', async (t) => {

@@ -3,6 +3,8 @@ import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
 import { sharedLookUp } from '../../src/keys/look-ups.js'
 import { FairScheduler } from '../../src/limits/scheduler.js'
+import { heapUsed } from '../support/heap.js'
+import { oneAtATime } from '../support/tickets.js'
 
 /** Look-ups that end when the test says so. Two of an address run at once, and three in all. */
 const prepare = () => {
@@ -71,4 +73,14 @@ t.test('an error fails its own look-up alone', async (t) => {
 t.test('without a scheduler nobody waits', async (t) => {
   const lookUp = sharedLookUp(async (id: string) => id)
   t.equal(await lookUp('a', 'x'), 'a')
+})
+
+t.test('an address that a long header named does not keep the header', async (t) => {
+  const lookUp = sharedLookUp(async (id: string) => id, oneAtATime())
+  const before = heapUsed()
+  for (let n = 0; n < 1000; n++) {
+    const header = `${Buffer.alloc(15_000, `${n} `)}, 2001:db8:0:1:2:3:4:${n}`
+    await lookUp('a', header.slice(15_002))
+  }
+  t.ok(heapUsed() - before < 5_000_000, 'the headers have 15 MB')
 })

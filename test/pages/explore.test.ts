@@ -1,7 +1,9 @@
 // The page at /explore: its files, how they are sent, and that it can be switched off. What it does is tested in a browser.
 import { readdirSync, readFileSync } from 'node:fs'
+import { pathToFileURL } from 'node:url'
 import t from 'tap'
 import { testApp } from '../support/app.js'
+import { NO_NUMBERS, NUMBERS } from '../support/numbers.js'
 
 /** The paths that a text names: those of a page, or those that a module imports. */
 const namedIn = (text: string): string[] =>
@@ -61,6 +63,16 @@ t.test('no module of the page puts text into the page as HTML, or keeps anything
       name,
     )
   }
+})
+
+t.test('a number of the page is one of the service', async (t) => {
+  const { byAnswer, numberIn } = await import(pathToFileURL('pages/explore/questions.js').href)
+  const wrong = [
+    ...Object.entries(NUMBERS).filter(([text, number]) => numberIn(text) !== number),
+    ...NO_NUMBERS.filter((text) => numberIn(text) !== undefined),
+  ]
+  t.same(wrong, [])
+  t.same(['b', '10', '9', 'a', 'a', '-1'].sort(byAnswer), ['-1', '9', '10', 'a', 'a', 'b'])
 })
 
 t.test('an address with a slash at its end leads to the page', async (t) => {

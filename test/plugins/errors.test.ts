@@ -72,6 +72,21 @@ t.test('an unknown path is 404, and a method that a path does not allow is 405',
   }
 })
 
+t.test('a method that a path of the document lacks is 405, and Allow names those that it has', async (t) => {
+  const { app } = await reading
+  await app.ready()
+  const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
+  const wrong: string[] = []
+  for (const [path, operations] of Object.entries(app.swagger().paths as Record<string, object>)) {
+    const url = path.replace('{format}', 'csv').replaceAll(/\{\w+\}/g, 'x')
+    for (const method of METHODS.filter((method) => !Object.hasOwn(operations, method.toLowerCase()))) {
+      const { statusCode, headers } = await app.inject({ method, url })
+      if (statusCode !== 405 || headers.allow !== 'GET, HEAD') wrong.push(`${method} ${url}: ${statusCode}`)
+    }
+  }
+  t.same(wrong, [])
+})
+
 t.test('callers who are to come again later do not all come at the same time', async (t) => {
   const seconds = new Set(Array.from({ length: 200 }, () => retryLater()['retry-after']))
   t.same([...seconds].sort(), ['1', '2', '3', '4', '5'])

@@ -1,7 +1,7 @@
 // Summaries, questions and filters by an answer are what a plain program counts from the export.
 import { createHash } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
-import { Decimal128, Long, ObjectId } from 'mongodb'
+import { BSON, Decimal128, Long, ObjectId } from 'mongodb'
 import t from 'tap'
 import { steps } from '../../schemas/summaries.js'
 import { BsonList } from '../../src/bson/reader.js'
@@ -9,6 +9,7 @@ import type { Documents } from '../../src/documents/collections.js'
 import { keysOf } from '../../src/keys/keys.js'
 import { QueryTimeout, type Store } from '../../src/store/store.js'
 import { testApp } from '../support/app.js'
+import { heapUsed } from '../support/heap.js'
 import { testStore } from '../support/store.js'
 import { A, a, B, b, fillTenants } from '../support/tenants.js'
 import { runs } from '../support/thorough.js'
@@ -37,6 +38,8 @@ const ANSWERS = [
   'Caf\u00e9',
   'Cafe\u0301',
   '5',
+  ' 7 ',
+  '3e+05',
   'null',
   '\u{1f600}',
   '\uffff',
@@ -190,7 +193,7 @@ const PLACES = [
 ]
 const TIMES = ['day', 'week', 'month', 'year', 'weekday', 'hour'].map((period) => `createdAt:${period}`)
 
-/** More of them take longer: `.ci/run` draws 500. */
+/** More of them take longer: `.ci/nightly` draws 500. */
 const RUNS = Number(process.env.MODEL_RUNS ?? runs(10, 40))
 
 t.test('random summaries, questions and filters are what a plain program counts', async (t) => {
@@ -211,7 +214,6 @@ t.test('random summaries, questions and filters are what a plain program counts'
     )
     const drawn = entriesOf(random) as Documents['entries'][]
     await store.upsert('entries', drawn)
-    const stored = new Map(drawn.map((entry) => [entry._id, entry]))
     const all: Row[] = (await get('/v1/exports/entries.ndjson?answers=list', A)).body
       .split('\n')
       .filter(Boolean)
@@ -263,8 +265,9 @@ t.test('random summaries, questions and filters are what a plain program counts'
     if (measure !== undefined) query.set('measure', measure)
     const numberOf = (row: Row) => {
       if (measure === 'duration') return row.duration
-      const asked = stored.get(row.id)?.answers.filter(({ question }) => keyOf(question) === measure) ?? []
-      return asked.map(({ answer }) => answer).find((answer) => typeof answer === 'number') as number | undefined
+      const asked = row.answers.filter(({ question }) => keyOf(question) === measure)
+      const alone = asked.map(({ answer = [] }) => answer.filter(Boolean)).filter(({ length }) => length === 1)
+      return alone.flatMap(([word = '']) => (/^ ?-?\d+(\.\d+)?(e\+\d+)? ?$/.test(word) ? [Number(word)] : []))[0]
     }
     const top = random() < 0.3 ? 2 : 1000
     query.set('top', String(top))
@@ -552,6 +555,93 @@ t.test('percentiles are right within 1 %', async (t) => {
     ['p90', 0.9],
   ] as const) {
     t.ok(isPercentile(duration[name], numbers, part), `${name}: ${duration[name]}`)
+  }
+})
+
+t.test('what was answered is measured as a number, and equal groups are in the order of numbers', async (t) => {
+  const given = [
+    '9',
+    '10',
+    ['2.0'],
+    '2',
+    ' -3e+02 ',
+    5,
+    ['7', ''],
+    'ten',
+    ['1', '4'],
+    '2,5',
+    '1e999',
+    '+1',
+    null,
+    '\u0663',
+  ]
+  const { get } = await testApp(t, {
+    fill: (store) =>
+      store.insert(
+        'entries',
+        given.map((answer, n) => ({
+          ...{ ...a.entry(n), form: a.form._id },
+          answers: [{ type: 'number', question: 'How many?', answer }],
+        })) as never,
+      ),
+  })
+  const [form, key] = [a.form._id, keyOf('How many?')]
+  const wrong: unknown[] = []
+  const ask = async (query: string) => (await get(`/v1/summaries/entries?form=${form}&${query}`, A)).json().data
+  const [{ answer }] = await ask(`measure=${key}`)
+  const numbers = [9, 10, 2, 2, -300, 5, 7]
+  if (!isPercentile(answer.median, numbers, 0.5) || !isPercentile(answer.p90, numbers, 0.9)) wrong.push(answer)
+  t.match(answer, { count: 7, min: -300, max: 10 })
+  t.equal(rounded(answer.mean), rounded(-265 / 7))
+  const order = (await ask(`by=${key}`)).map((row: Record<string, unknown>) => row[key])
+  const expected = [
+    ' -3e+02 ',
+    '1',
+    '2',
+    '2.0',
+    '4',
+    '5',
+    '7',
+    '9',
+    '10',
+    '',
+    '+1',
+    '1e999',
+    '2,5',
+    'ten',
+    '\u0663',
+    null,
+  ]
+  t.same([wrong, order], [[], expected])
+})
+
+t.test('a sum that is too large for a number has no mean, and comes last', async (t) => {
+  const most = Number.MAX_VALUE
+  const entry = (n: number, agent: string, number: number) => ({
+    ...{ ...a.entry(n), form: a.form._id, agent, duration: number },
+    answers: [{ type: 'number', question: 'How many?', answer: String(number) }],
+  })
+  const { get } = await testApp(t, {
+    fill: (store) =>
+      store.insert('entries', [
+        ...[entry(1, 'large', most), entry(2, 'large', most), entry(3, 'few', -5)],
+        ...[entry(4, 'wide', -most), entry(5, 'wide', most), entry(6, 'wide', most)],
+      ]),
+  })
+  const large = { count: 2, min: most, mean: null, max: most, median: most, p10: most, p90: most }
+  for (const [measure, name] of [
+    ['duration', 'duration'],
+    [keyOf('How many?'), 'answer'],
+  ] as const) {
+    const query = `form=${a.form._id}&by=agent&measure=${measure}`
+    const { data } = (await get(`/v1/summaries/entries?${query}`, A)).json()
+    const found = Object.fromEntries(data.map((row: Row) => [row.agent, row[name]]))
+    t.same(found.large, large, measure)
+    t.match(found.few, { count: 1, mean: -5, median: -5 }, measure)
+    t.match(found.wide, { count: 3, min: -most, max: most }, measure)
+    t.ok(isPercentile(found.wide.median, [-most, most, most], 0.5), measure)
+    t.equal(data.at(-1).agent, 'large', measure)
+    t.notMatch((await get(`/v1/summaries/entries.csv?${query}`, A)).body, /Infinity|NaN/)
   }
 })
 
@@ -891,6 +981,34 @@ t.test('too many questions and groups have an end', async (t) => {
   t.ok(named.data.some(({ dispatch }: { dispatch: unknown }) => dispatch === null))
 })
 
+t.test('groups of two dimensions take memory for those that there are alone', async (t) => {
+  const store = testStore(t)
+  const group = (n: number) => ({ _id: { by0: [`answer ${n}`], by1: `day ${n % 1000}` }, count: 1 })
+  const groups = Array.from({ length: 10_000 }, (_, n) => Buffer.from(BSON.serialize(group(n))))
+  let [least, most, turn] = [0, 0, 0]
+  let isOver = false
+  const aggregate = async (...[query, reading]: Parameters<Store['aggregate']>) => {
+    const list = await store.aggregate(query, reading)
+    if (!query.stages.some(({ $group }) => $group !== undefined)) return list
+    const sample = () => {
+      turn += 1
+      if (turn % 8 === 0) most = Math.max(most, heapUsed())
+      if (!isOver) setImmediate(sample)
+    }
+    least = heapUsed()
+    sample()
+    return new BsonList('entries', groups)
+  }
+  const answers = [{ type: 't', question: 'Q', answer: 'a' }]
+  const fill = () => store.insert('entries', [{ ...a.entry(1), form: a.form._id, answers }] as never)
+  const { get } = await testApp(t, { store: { ...store, aggregate }, fill })
+  const by = `${keyOf('Q')},createdAt:day`
+  const { _metadata } = (await get(`/v1/summaries/entries?form=${a.form._id}&by=${by}&top=1`, A)).json()
+  isOver = true
+  t.equal(_metadata.groups, 10_000)
+  t.ok(most > 0 && most - least < 20_000_000, `an array of days for each answer takes more: ${most - least}`)
+})
+
 t.test('a database that finds too many groups', async (t) => {
   const store = testStore(t)
   const aggregate = async (...[query, reading]: Parameters<Store['aggregate']>) => {
@@ -1168,12 +1286,40 @@ t.test('what is shown of questions is bounded', async (t) => {
   t.same([choices.distinct, choices.choices.length, choices.others], [1002, 1000, 2])
   const [first, second] = (await questions('texts')).data
   t.same(first.choices, [{ answer: 'a', count: 1 }])
-  t.same([second.distinct, second.choices.length, second.others], [20, 16, 4], 'as many as fit into 8 MiB')
+  t.same([second.distinct, second.choices.length, second.others], [20, 8, 12], 'as many as fit into 8 MiB')
   reads = 0
   await questions('texts')
   t.equal(reads, 0, 'it is kept')
   t.equal((await questions('questions')).detail, 'id has questions of more than 4194304 bytes')
 })
+
+t.test(
+  'a long form with an open question has questions, and what is left of their memory is whole bytes',
+  async (t) => {
+    const answers = (n: number) => [
+      { type: 't', question: 'Open?', answer: `${n}${'x'.repeat(200)}` },
+      ...Array.from({ length: n === 0 ? 99 : 0 }, (_, i) => ({ type: 't', question: `${i}?`, answer: 'a' })),
+    ]
+    const { get } = await testApp(t, {
+      fill: async (store) => {
+        await store.insert('forms', [a.form])
+        const entries = Array.from({ length: 600 }, (_, n) => ({
+          ...a.entry(n),
+          form: a.form._id,
+          answers: answers(n),
+          ...(n === 1 && { createdAt: new Date(8.64e15) }),
+        }))
+        await store.insert('entries', entries as never)
+      },
+    })
+    const response = await get(`/v1/forms/${a.form._id}/questions`, A)
+    t.equal(response.statusCode, 200, response.body.slice(0, 200))
+    const { data } = response.json()
+    t.same([data.length, data[0].choices.length + data[0].others, data[0].distinct], [100, 600, 600])
+    t.ok(data[0].others > 0, 'its part of the memory has not all of its answers')
+    t.match(data[0].lastAnswered, /^2\d{3}-/, 'a date that no response can show does not count')
+  },
+)
 
 t.test('a question is looked for to the end, and a wrong key not again at once', async (t) => {
   const store = testStore(t)

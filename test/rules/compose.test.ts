@@ -95,6 +95,6 @@ t.test('images of the same program have the same version, and the proxy is the o
   const images = new Set([...bases, ...Object.values(services).flatMap(({ image }) => image ?? [])])
   const programs = [...images].map((image) => image.split(':')[0])
   t.equal(new Set(programs).size, images.size, [...images].join())
-  const [, caddy] = /caddy@v(\S+)/.exec(readFileSync('.ci/run', 'utf8')) ?? []
+  const [, caddy] = /caddy@v(\S+)/.exec(readFileSync('.ci/nightly', 'utf8')) ?? []
   t.ok(images.has(`caddy:${caddy}`))
 })

@@ -10,17 +10,17 @@ const namesIn = (folder: string, ending: string): string[] =>
 
 t.test('a test file is named after its source file, or after it and a topic', async (t) => {
   const sources = [...namesIn('src', '.ts'), ...namesIn('seed', '.ts').map((name) => `seed/${name}`)]
-  for (const test of namesIn('test', '.test.ts').filter((name) => !/^(service|rules)\//.test(name))) {
-    t.ok(
-      sources.some((source) => test === source || test.startsWith(`${source}-`)),
-      `test/${test}.test.ts has no source file`,
-    )
-  }
+  const without = namesIn('test', '.test.ts')
+    .filter((name) => !/^(service|rules)\//.test(name))
+    .filter((test) => !sources.some((source) => test === source || test.startsWith(`${source}-`)))
+  t.same(without, [])
 })
 
 t.test('a test file ends in .test.ts, and support/ has none', async (t) => {
-  for (const folder of ['test', 'acceptance']) {
-    for (const name of namesIn(folder, '.ts'))
-      t.equal(name.endsWith('.test'), !name.startsWith('support/'), `${folder}/${name}.ts`)
-  }
+  const wrong = ['test', 'acceptance'].flatMap((folder) =>
+    namesIn(folder, '.ts')
+      .filter((name) => name.endsWith('.test') === name.startsWith('support/'))
+      .map((name) => `${folder}/${name}.ts`),
+  )
+  t.same(wrong, [])
 })

@@ -22,19 +22,21 @@ const pages = ['.', 'docs', 'docs/decisions', 'bench'].flatMap((folder) =>
 
 t.test('every link of a page leads to a file of the project and to a heading that it has', async (t) => {
   t.ok(pages.includes('README.md') && pages.includes('docs/architecture.md'))
+  const wrong: string[] = []
   for (const page of pages) {
     const text = withoutCode(read(page))
     const defined = [...text.matchAll(/^\[([^\]]+)\]: \S+$/gm)].map(([, name]) => name)
     for (const [, name] of text.matchAll(/\[([\w/.-]+\.ts)\](?![(:])/g))
-      t.ok(defined.includes(name), `${page}: [${name}]`)
+      if (!defined.includes(name)) wrong.push(`${page}: [${name}]`)
     for (const [, inline, target = inline as string] of text.matchAll(/\]\(([^)\s]+)\)|^\[[^\]]+\]: (\S+)$/gm)) {
       if (/^https?:/.test(target)) continue
       const [path = '', anchor] = target.split('#')
       const file = path === '' ? page : normalize(join(dirname(page), path))
-      t.ok(existsSync(file), `${page}: ${target}`)
-      if (anchor !== undefined && existsSync(file)) t.ok(sectionsOf(read(file)).has(anchor), `${page}: ${target}`)
+      if (!existsSync(file) || (anchor !== undefined && !sectionsOf(read(file)).has(anchor)))
+        wrong.push(`${page}: ${target}`)
     }
   }
+  t.same(wrong, [])
 })
 
 const FOLDERS = ['src', 'schemas', 'seed', 'test', 'acceptance', 'docs', 'bench']
@@ -54,8 +56,8 @@ t.test('every path of the project that a page or a comment names exists', async 
   const path = new RegExp(`(?<![\\w/.])(?:${FOLDERS.join('|')})/[\\w./<>-]*[\\w/>]`, 'g')
   const named = texts.flatMap(([file, text]) => [...text.matchAll(path)].map(([path]) => ({ file, path })))
   t.ok(named.some(({ path }) => path === 'docs/data.md'))
-  for (const { file, path } of named)
-    t.ok(existsSync(path.replace(/<\w+>/, (example) => EXAMPLES[example] ?? example)), `${file}: ${path}`)
+  const missing = named.filter(({ path }) => !existsSync(path.replace(/<\w+>/, (name) => EXAMPLES[name] ?? name)))
+  t.same(missing, [])
 })
 
 /** The lines of the first table below a heading, as they stand in the page. */
@@ -77,7 +79,10 @@ t.test('docs/incidents.md names messages, codes and settings that there are', as
   const page = read('docs/incidents.md')
   const messages = [...page.matchAll(/`([^`]+)` in the log/g)].map(([, message]) => `${message}`)
   t.equal(messages.length, 7)
-  for (const message of messages) t.ok(code.includes(message), message)
+  t.same(
+    messages.filter((message) => !code.includes(message)),
+    [],
+  )
   const codes = [...page.matchAll(/\b([45]\d\d) `(\w+)`/g)]
   t.equal(codes.length, 11)
   for (const [, status, code = ''] of codes)

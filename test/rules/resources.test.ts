@@ -44,6 +44,7 @@ const fieldsOf = ({ match }: Query): string[] =>
 t.test(
   'Each order of times and each filter in the order of ids is read from an index, whole and in parts',
   async (t) => {
+    const wrong: string[] = []
     for (const [name, { query, sorts }] of eachResource.map(
       ([name, { query }]) => [name, { query, sorts: query.properties.sortBy?.enum as string[] }] as const,
     )) {
@@ -52,12 +53,14 @@ t.test(
       for (const [filter, schema] of filtersOf(query)) {
         const field = /^(updated|created)(Since|Before)$/.exec(filter)?.[1]
         const sortBy = field === undefined ? 'id' : `${field}At`
-        t.ok(sorts.includes(sortBy))
-        // What they find, the database sorts or looks through.
-        t.equal(isSmall({ [filter]: filterValue(schema), sortBy }), !unserved.includes(filter), `${name} by ${filter}`)
+        // What an unserved filter finds, the database sorts or looks through.
+        const isServed = isSmall({ [filter]: filterValue(schema), sortBy })
+        if (!sorts.includes(sortBy) || isServed === unserved.includes(filter)) wrong.push(`${name} by ${filter}`)
       }
-      for (const sortBy of ['id', 'updatedAt', 'createdAt']) t.ok(isSmall({ sortBy }), `${name} sorted by ${sortBy}`)
+      for (const sortBy of ['id', 'updatedAt', 'createdAt'])
+        if (!isSmall({ sortBy })) wrong.push(`${name} sorted by ${sortBy}`)
     }
+    t.same(wrong, [])
   },
 )
 
@@ -75,20 +78,19 @@ t.test('`expand` embeds in the list of entries what an entry by id embeds', asyn
 
 t.test('A filter by a field that a key may not see is marked as the field is', async (t) => {
   const marked: string[] = []
+  const wrong: string[] = []
   for (const [, { collection, query, list, item, record }] of eachResource) {
     const fields = { ...record.schema.properties, ...item.schema.properties }
     for (const [name, schema] of filtersOf(query)) {
       const used = fieldsOf(list(scope, { [name]: filterValue(schema) })).map((path) => path.split('.')[0])
       const shown = used.flatMap((field) => fields[field as string] ?? [])
       const kinds = hideable.filter((kind) => shown.some((property) => isHidden(property, [kind])))
-      t.same(
-        hideable.filter((kind) => isHidden(schema, [kind])),
-        kinds,
-        `${collection}: ${name}`,
-      )
+      if (hideable.some((kind) => isHidden(schema, [kind]) !== kinds.includes(kind)))
+        wrong.push(`${collection}: ${name}`)
       if (kinds.length > 0) marked.push(`${collection}.${name}`)
     }
   }
+  t.same(wrong, [])
   t.same(
     marked,
     ['country', 'state', 'lga', 'city', 'bbox'].map((name) => `entries.${name}`),

@@ -11,6 +11,7 @@ import {
   type RecordCollection,
   recordCollections,
 } from '../../src/documents/collections.js'
+import { inEach } from '../support/each.js'
 
 /** The first operations, a second apart. */
 const take = (count: number, scenario: Scenario, seed = 42): LiveOperation[] => {
@@ -54,28 +55,31 @@ t.test('every operation fits: a new record is added, one that exists is changed 
   }
 })
 
-t.test('some changes move an entry or a dispatch to another project of its organisation', async (t) => {
-  for (const scenario of scenarioNames) {
-    /** The project of each record that has one, and the organisation of each project. */
-    const places = new Map<string, string | undefined>()
-    const owners = new Map<string, string>()
-    const keep = (collection: string, document: object) => {
-      const { _id, organisation, project } = document as Documents['entries']
-      if (collection === 'projects') owners.set(_id, organisation)
-      else places.set(`${collection} ${_id}`, project)
-    }
-    for (const { collection, documents } of scenarioData({ scenario }))
-      for (const document of documents) keep(collection, document)
-    const moved = new Set<string>()
-    for (const { kind, collection, document } of take(2000, scenario)) {
-      const { _id, organisation, project } = document as Documents['entries']
-      if (kind === 'change' && places.get(`${collection} ${_id}`) !== project) {
-        moved.add(collection)
-        t.equal(owners.get(`${project}`), organisation, `${scenario}: ${collection} ${_id} is now in ${project}`)
+t.test(
+  'some changes move an entry or a dispatch to another project of its organisation',
+  inEach(async (each, t) => {
+    for (const scenario of scenarioNames) {
+      /** The project of each record that has one, and the organisation of each project. */
+      const places = new Map<string, string | undefined>()
+      const owners = new Map<string, string>()
+      const keep = (collection: string, document: object) => {
+        const { _id, organisation, project } = document as Documents['entries']
+        if (collection === 'projects') owners.set(_id, organisation)
+        else places.set(`${collection} ${_id}`, project)
       }
-      if (kind === 'delete' && collection === 'projects') owners.delete(_id)
-      else keep(collection, document)
+      for (const { collection, documents } of scenarioData({ scenario }))
+        for (const document of documents) keep(collection, document)
+      const moved = new Set<string>()
+      for (const { kind, collection, document } of take(2000, scenario)) {
+        const { _id, organisation, project } = document as Documents['entries']
+        if (kind === 'change' && places.get(`${collection} ${_id}`) !== project) {
+          moved.add(collection)
+          each.equal(owners.get(`${project}`), organisation, `${scenario}: ${collection} ${_id} is now in ${project}`)
+        }
+        if (kind === 'delete' && collection === 'projects') owners.delete(_id)
+        else keep(collection, document)
+      }
+      t.same([...moved].sort(), ['dispatches', 'entries'], scenario)
     }
-    t.same([...moved].sort(), ['dispatches', 'entries'], scenario)
-  }
-})
+  }),
+)

@@ -13,9 +13,9 @@ import { a } from '../support/tenants.js'
 /** The place of an item as a geometry. */
 const geometryOf = ({ location }: Item) => {
   const { coordinates } = (location ?? {}) as { coordinates?: { longitude: number; lattitude: number } }
-  return coordinates === undefined
-    ? null
-    : { type: 'Point', coordinates: [coordinates.longitude, coordinates.lattitude] }
+  const { longitude = Number.NaN, lattitude = Number.NaN } = coordinates ?? {}
+  const isOnEarth = longitude >= -180 && longitude <= 180 && lattitude >= -90 && lattitude <= 90
+  return isOnEarth ? { type: 'Point', coordinates: [longitude, lattitude] } : null
 }
 
 t.test('a feature has the fields of the entry, and its place', async (t) => {
@@ -61,6 +61,31 @@ t.test('a place is written also where no property shows it', async (t) => {
     ['lattitude', 6],
   ])
   t.strictSame(geometry(stored.document([['coordinates', twice]])).coordinates, [5, 6], 'of two values the last counts')
+})
+
+t.test('a place off the earth is no geometry, and its numbers are properties as they are', async (t) => {
+  const found = [
+    [180, -90],
+    [-180, 90],
+    [14.6, 121],
+    [-999, -999],
+    [180.001, 0],
+    [0, -90.001],
+  ].map(([longitude, lattitude]) => {
+    const entry = { ...a.entry(1), location: { coordinates: { longitude, lattitude } } }
+    const { text } = fileOf(geojson({ schema: EntryListItem, named: namedSchemas }), listOf([plain(entry)], 'entries'))
+    const [{ geometry, properties }] = JSON.parse(text).features
+    const numbers = ['longitude', 'lattitude'].map((name) => properties[`location.coordinates.${name}`])
+    return [...numbers, geometry?.coordinates ?? null]
+  })
+  t.strictSame(found, [
+    [180, -90, [180, -90]],
+    [-180, 90, [-180, 90]],
+    [14.6, 121, null],
+    [-999, -999, null],
+    [180.001, 0, null],
+    [0, -90.001, null],
+  ])
 })
 
 /** An object whose values may be made element by element. */

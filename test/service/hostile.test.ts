@@ -1,13 +1,14 @@
 // Values that a database could read as an expression or as a name. In every pipeline each of them is a plain value,
 // whether it comes as the organisation, as an id or in a filter.
 import type { TSchema } from '@sinclair/typebox'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { expandable } from '../../schemas/entries.js'
 import { resources } from '../../src/pipelines/index.js'
 import { Query, type Scope, type Stage } from '../../src/pipelines/stages.js'
 import { readWithReferences } from '../../src/store/references.js'
 import type { Store } from '../../src/store/store.js'
 import { objectsOf } from '../support/bson.js'
+import { inEach } from '../support/each.js'
 import { listQuery, recordQuery } from '../support/queries.js'
 import {
   eachResource,
@@ -75,18 +76,21 @@ const queriesWith = (value: string, scope: Scope): [string, Query][] => {
   return [...all, ...references]
 }
 
-t.test('what a caller may choose is text, a number or one of a few words', async (t) => {
-  for (const [list, { query }] of eachResource) {
-    const { page, perPage, ...others } = query.properties
-    t.match([page, perPage], [{ type: 'integer' }, { type: 'integer' }], list)
-    for (const [name, schema] of Object.entries<TSchema>(others)) {
-      const { type, enum: words } = schema.type === 'array' ? schema.items : schema
-      t.equal(type, 'string', `${list} ${name}`)
-      if (/^(sort|fields|expand)/.test(name)) t.ok(words, `${list} ${name} is one of a few words`)
-      for (const word of words ?? []) t.match(word, /^[a-zA-Z]+$/, `${list} ${name}`)
+t.test(
+  'what a caller may choose is text, a number or one of a few words',
+  inEach(async (each) => {
+    for (const [list, { query }] of eachResource) {
+      const { page, perPage, ...others } = query.properties
+      each.equal([page?.type, perPage?.type], ['integer', 'integer'], list)
+      for (const [name, schema] of Object.entries<TSchema>(others)) {
+        const { type, enum: words } = schema.type === 'array' ? schema.items : schema
+        each.equal(type, 'string', `${list} ${name}`)
+        if (/^(sort|fields|expand)/.test(name)) each.ok(words, `${list} ${name} is one of a few words`)
+        for (const word of words ?? []) each.ok(/^[a-zA-Z]+$/.test(word), `${list} ${name} ${word}`)
+      }
     }
-  }
-})
+  }),
+)
 
 const PLAIN = 'from outside'
 
@@ -102,23 +106,26 @@ function* misplaced(node: unknown, isPlain: boolean, path: string): Generator<st
   }
 }
 
-t.test('a value stands only below $literal or in a condition', async (t) => {
-  for (const [name, { match, stages }] of queriesWith(PLAIN, { organisation: PLAIN })) {
-    t.same([...misplaced([{ $match: match }, ...stages], false, '')], [], name)
-    t.match(JSON.stringify(match), PLAIN, `${name}: it is in the match`)
-  }
-  t.same(
-    [
-      ...misplaced(
-        [{ $set: { a: { $eq: ['$b', PLAIN] }, [PLAIN]: 1 } }, { $match: { $expr: `$${PLAIN}` } }],
-        false,
-        '',
-      ),
-    ],
-    ['.0.$set.a.$eq.1', `.0.$set.${PLAIN}`, '.1.$match.$expr'],
-    'a value in any other place is recognised',
-  )
-})
+t.test(
+  'a value stands only below $literal or in a condition',
+  inEach(async (each, t) => {
+    for (const [name, { match, stages }] of queriesWith(PLAIN, { organisation: PLAIN })) {
+      each.equal([...misplaced([{ $match: match }, ...stages], false, '')], [], name)
+      each.ok(JSON.stringify(match).includes(PLAIN), `${name}: it is in the match`)
+    }
+    t.same(
+      [
+        ...misplaced(
+          [{ $set: { a: { $eq: ['$b', PLAIN] }, [PLAIN]: 1 } }, { $match: { $expr: `$${PLAIN}` } }],
+          false,
+          '',
+        ),
+      ],
+      ['.0.$set.a.$eq.1', `.0.$set.${PLAIN}`, '.1.$match.$expr'],
+      'a value in any other place is recognised',
+    )
+  }),
+)
 
 t.test('the compiler rejects a string in an expression unless it is a path', async (t) => {
   const scope: Scope = { organisation: '$$this.organisation' }
@@ -179,59 +186,61 @@ const idsWithin = (value: unknown): unknown[] =>
 
 const byLength = (one: unknown[], other: unknown[]) => other.length - one.length
 
-t.test('an organisation of any id sees its own records and nothing of another', async (t) => {
-  const store = testStore(t)
-  await store.ensureIndexes()
-  for (const [n, id] of hostile.entries()) await fill(store, id, String(n))
-  await fill(store, VICTIM, 'secret')
-  const { dispatch } = tenant(VICTIM, 'secret')
-  const intruders = hostile.map((project, n) => dispatch(n, { _id: `intruder ${n}`, name: 'secret', project }))
-  await store.insert('dispatches', intruders)
+t.test(
+  'an organisation of any id sees its own records and nothing of another',
+  inEach(async (each, t) => {
+    const store = testStore(t)
+    await store.ensureIndexes()
+    for (const [n, id] of hostile.entries()) await fill(store, id, String(n))
+    await fill(store, VICTIM, 'secret')
+    const { dispatch } = tenant(VICTIM, 'secret')
+    const intruders = hostile.map((project, n) => dispatch(n, { _id: `intruder ${n}`, name: 'secret', project }))
+    await store.insert('dispatches', intruders)
 
-  /** How many ids are embedded in a record. */
-  const embedded: Record<ResourceName, number> = {
-    dispatches: 5,
-    entries: 4,
-    projects: 3,
-    forms: 0,
-    agents: 0,
-    users: 0,
-  }
-  const find = async (t: Test, query: Query, name: string): Promise<Record<string, unknown>[]> => {
-    const found = objectsOf(await readWithReferences(store, query))
-    t.equal(await store.count(query), found.length, `${name}: the total counts no other`)
-    t.notMatch(JSON.stringify(found), /secret|intruder/, `${name}: nothing of the victim's`)
-    return found
-  }
-  const idsOf = (found: Record<string, unknown>[]) => new Set(found.map(({ _id }) => _id))
+    /** How many ids are embedded in a record. */
+    const embedded: Record<ResourceName, number> = {
+      dispatches: 5,
+      entries: 4,
+      projects: 3,
+      forms: 0,
+      agents: 0,
+      users: 0,
+    }
+    const find = async (query: Query, name: string): Promise<Record<string, unknown>[]> => {
+      const found = objectsOf(await readWithReferences(store, query))
+      each.equal(await store.count(query), found.length, `${name}: the total counts no other`)
+      each.ok(!/secret|intruder/.test(JSON.stringify(found)), `${name}: nothing of the victim's`)
+      return found
+    }
+    const idsOf = (found: Record<string, unknown>[]) => new Set(found.map(({ _id }) => _id))
 
-  for (const [n, organisation] of hostile.entries()) {
-    const scope = { organisation }
-    const stolen = `stolen ${n}`
-    const other = hostile[(n + 1) % hostile.length] as string
-    await t.test(JSON.stringify(organisation.slice(0, 50)), async (t) => {
+    for (const [n, organisation] of hostile.entries()) {
+      const scope = { organisation }
+      const stolen = `stolen ${n}`
+      const other = hostile[(n + 1) % hostile.length] as string
       for (const [name, { query }] of eachResource) {
+        const label = `${JSON.stringify(organisation.slice(0, 50))}: ${name}`
         const list = (filters = {}) => listQuery(resources[name], scope, listing(filters))
-        const get = (id: string) => find(t, recordQuery(resources[name], scope, id), name)
-        const all = await find(t, list(), name)
-        t.same(idsOf(all), new Set([organisation, stolen]), name)
+        const get = (id: string) => find(recordQuery(resources[name], scope, id), label)
+        const all = await find(list(), label)
+        each.equal(idsOf(all), new Set([organisation, stolen]), label)
         for (const [filter, selectBy] of textFilters(query)) {
-          const by = (value: string) => find(t, list(selectBy(value)), `${name} ${filter}`)
-          t.same(idsOf(await by(organisation)), new Set([organisation]), `${name} by ${filter}`)
-          for (const value of [other, '\ud800']) t.same(await by(value), [], `${name} by another's ${filter}`)
+          const by = (value: string) => find(list(selectBy(value)), `${label} ${filter}`)
+          each.equal(idsOf(await by(organisation)), new Set([organisation]), `${label} by ${filter}`)
+          for (const value of [other, '\ud800']) each.equal(await by(value), [], `${label} by another's ${filter}`)
         }
         const [own, ...more] = await get(organisation)
-        t.same(idsWithin(own), Array(1 + embedded[name]).fill(organisation), `${name}: all that is its own`)
-        t.same(more, [], name)
-        t.same((await get(stolen)).map(idsWithin), [[stolen]], `${name}: nothing embedded`)
+        each.equal(idsWithin(own), Array(1 + embedded[name]).fill(organisation), `${label}: all that is its own`)
+        each.equal(more, [], label)
+        each.equal((await get(stolen)).map(idsWithin), [[stolen]], `${label}: nothing embedded`)
         if (name === 'entries') {
-          const expanded = await find(t, list({ expand: expandable }), name)
+          const expanded = await find(list({ expand: expandable }), label)
           const ids = [Array(1 + embedded.entries).fill(organisation), [stolen]]
-          t.same(expanded.map(idsWithin).sort(byLength), ids, 'entries with all that is their own')
+          each.equal(expanded.map(idsWithin).sort(byLength), ids, `${label} with all that is their own`)
         }
-        t.same(await get(other), [], `${name}: another's`)
-        t.same(await get(VICTIM), [], `${name}: the victim's`)
+        each.equal(await get(other), [], `${label}: another's`)
+        each.equal(await get(VICTIM), [], `${label}: the victim's`)
       }
-    })
-  }
-})
+    }
+  }),
+)

@@ -3,6 +3,7 @@ import t from 'tap'
 import type { PageMetadata } from '../../schemas/envelope.js'
 import type { Query } from '../../src/pipelines/stages.js'
 import { testApp } from '../support/app.js'
+import { inEach } from '../support/each.js'
 import { eachResource } from '../support/resources.js'
 import { testStore } from '../support/store.js'
 import { A, a, fillTenants } from '../support/tenants.js'
@@ -18,42 +19,45 @@ const ids = ({ data }: Body) => data.map(({ id }) => id)
 /** The application of the tests that only read. */
 const reading = testApp(t, { fill: fillTenants })
 
-t.test('a walk by cursor, by next and by previous goes through each list in each of its orders', async (t) => {
-  const { get } = await reading
-  const page = async (path: string): Promise<Body> => (await get(path, A)).json()
-  /** The pages from a path on, by one of their links. */
-  const walk = async (first: string, link: 'next' | 'previous'): Promise<Body[]> => {
-    const pages: Body[] = []
-    for (
-      let path: string | undefined = first;
-      path !== undefined;
-      path = pathOf(pages.at(-1)?._metadata.pageLinks[link])
-    )
-      pages.push(await page(path))
-    return pages
-  }
-  for (const [name, { query }] of eachResource) {
-    for (const sortBy of query.properties.sortBy?.enum ?? []) {
-      for (const sortOrder of ['asc', 'desc']) {
-        const list = `/v1/${name}?sortBy=${sortBy}&sortOrder=${sortOrder}&perPage=`
-        const whole = ids(await page(`${list}50`))
-        const forwards = await walk(`${list}1`, 'next')
-        t.same(forwards.flatMap(ids), whole, `${list} by next`)
-        t.same((await walk(`${list}2&cursor=*`, 'next')).flatMap(ids), whole, `${list} by cursor`)
-        for (const [n, { _metadata }] of forwards.entries()) {
-          t.equal(_metadata.hasMore, n + 1 < whole.length)
-          const { nextCursor } = _metadata
-          t.equal(nextCursor !== undefined, _metadata.hasMore)
-          if (nextCursor === undefined) continue
-          const rest = await walk(`${list}2&cursor=${nextCursor}`, 'next')
-          t.same(rest.flatMap(ids), whole.slice(n + 1), `${list} by the cursor of numbered page ${n + 1}`)
+t.test(
+  'a walk by cursor, by next and by previous goes through each list in each of its orders',
+  inEach(async (each) => {
+    const { get } = await reading
+    const page = async (path: string): Promise<Body> => (await get(path, A)).json()
+    /** The pages from a path on, by one of their links. */
+    const walk = async (first: string, link: 'next' | 'previous'): Promise<Body[]> => {
+      const pages: Body[] = []
+      for (
+        let path: string | undefined = first;
+        path !== undefined;
+        path = pathOf(pages.at(-1)?._metadata.pageLinks[link])
+      )
+        pages.push(await page(path))
+      return pages
+    }
+    for (const [name, { query }] of eachResource) {
+      for (const sortBy of query.properties.sortBy?.enum ?? []) {
+        for (const sortOrder of ['asc', 'desc']) {
+          const list = `/v1/${name}?sortBy=${sortBy}&sortOrder=${sortOrder}&perPage=`
+          const whole = ids(await page(`${list}50`))
+          const forwards = await walk(`${list}1`, 'next')
+          each.equal(forwards.flatMap(ids), whole, `${list} by next`)
+          each.equal((await walk(`${list}2&cursor=*`, 'next')).flatMap(ids), whole, `${list} by cursor`)
+          for (const [n, { _metadata }] of forwards.entries()) {
+            each.equal(_metadata.hasMore, n + 1 < whole.length, `${list} ${n}`)
+            const { nextCursor } = _metadata
+            each.equal(nextCursor !== undefined, _metadata.hasMore, `${list} ${n}`)
+            if (nextCursor === undefined) continue
+            const rest = await walk(`${list}2&cursor=${nextCursor}`, 'next')
+            each.equal(rest.flatMap(ids), whole.slice(n + 1), `${list} by the cursor of numbered page ${n + 1}`)
+          }
+          const backwards = await walk(pathOf(forwards.at(-1)?._metadata.pageLinks.current) as string, 'previous')
+          each.equal(backwards.reverse().flatMap(ids), whole, `${list} by previous`)
         }
-        const backwards = await walk(pathOf(forwards.at(-1)?._metadata.pageLinks.current) as string, 'previous')
-        t.same(backwards.reverse().flatMap(ids), whole, `${list} by previous`)
       }
     }
-  }
-})
+  }),
+)
 
 t.test(
   'a page with a number has a cursor that goes on, unless it ends in a record without a position; a walk ends before it',

@@ -3,25 +3,29 @@ import fc from 'fast-check'
 import { Long } from 'mongodb'
 import t from 'tap'
 import { compareValues, isSameType } from '../../src/store/bson-order.js'
+import { inEach } from '../support/each.js'
 import { anyText } from '../support/texts.js'
 
 const sign = (order: number) => Math.sign(order)
 
-t.test('Values sort by their type first, and then by their value', async (t) => {
-  const sorted = [
-    ...[null, Number.NaN, -Infinity, -1.5, 0, 1e-9, 2, 10, 2 ** 53],
-    ...[Long.fromString('9007199254740993'), Long.MAX_VALUE, Infinity],
-    ...['', '10', '2', 'A', 'a', 'á'],
-    {},
-    ...[false, true],
-    ...[new Date(-1), new Date(0), new Date(8.64e15)],
-  ]
-  for (const [i, a] of sorted.entries()) {
-    for (const [j, b] of sorted.entries()) {
-      t.equal(sign(compareValues(a, b)), sign(i - j), `${String(a)} and ${String(b)}`)
+t.test(
+  'Values sort by their type first, and then by their value',
+  inEach(async (each) => {
+    const sorted = [
+      ...[null, Number.NaN, -Infinity, -1.5, 0, 1e-9, 2, 10, 2 ** 53],
+      ...[Long.fromString('9007199254740993'), Long.MAX_VALUE, Infinity],
+      ...['', '10', '2', 'A', 'a', 'á'],
+      {},
+      ...[false, true],
+      ...[new Date(-1), new Date(0), new Date(8.64e15)],
+    ]
+    for (const [i, a] of sorted.entries()) {
+      for (const [j, b] of sorted.entries()) {
+        each.equal(sign(compareValues(a, b)), sign(i - j), `${String(a)} and ${String(b)}`)
+      }
     }
-  }
-})
+  }),
+)
 
 t.test('A missing value sorts as null', async (t) => {
   t.equal(compareValues(undefined, null), 0)

@@ -1,7 +1,8 @@
 // Which statements of a bulk are sent again by themselves. The other errors are tested through the store.
-import { MongoBulkWriteError } from 'mongodb'
+import { MongoBulkWriteError, MongoServerError } from 'mongodb'
 import t from 'tap'
-import { sentAlone } from '../../src/store/mongo-errors.js'
+import { sentAlone, storeError } from '../../src/store/mongo-errors.js'
+import { QueryTimeout } from '../../src/store/store.js'
 
 const MOVES =
   'Document shard key value updates that cause the doc to move shards must be sent with write batch of size 1'
@@ -16,5 +17,12 @@ t.test('only what the router wants by itself is sent again, unless another error
   t.same(sentAlone(bulkError([1, 1, MOVES]), statements, true), ['b', 'c'])
   for (const error of [bulkError([1, 1, MOVES], [2, 121, 'invalid']), bulkError([0, 11000, 'taken']), new Error('odd')])
     t.throws(() => sentAlone(error, statements, false))
+  t.end()
+})
+
+t.test('a query that takes too long or too much memory is told from an error of the service', (t) => {
+  const codes = [50, 146, 292, 10_334, 2]
+  const isTooMuch = (code: number) => storeError(new MongoServerError({ message: 'no', code })) instanceof QueryTimeout
+  t.same(codes.map(isTooMuch), [true, true, true, true, false])
   t.end()
 })

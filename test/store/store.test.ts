@@ -3,7 +3,7 @@
 import { setTimeout } from 'node:timers/promises'
 import type { TSchema } from '@sinclair/typebox'
 import { BSON, Long, ObjectId } from 'mongodb'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { type Listing, MAX_PAGE } from '../../schemas/common.js'
 import { dispatchTypes } from '../../schemas/dispatches.js'
 import { expandable } from '../../schemas/entries.js'
@@ -21,6 +21,7 @@ import { embeddedStore } from '../../src/store/embedded.js'
 import { readWithReferences } from '../../src/store/references.js'
 import type { Store } from '../../src/store/store.js'
 import { objectsOf } from '../support/bson.js'
+import { type Each, inEach } from '../support/each.js'
 import { listQuery, recordQuery } from '../support/queries.js'
 import { filtersOf, type ResourceName, resources } from '../support/resources.js'
 import { databaseOn } from '../support/store.js'
@@ -252,126 +253,133 @@ t.test(title, async (t) => {
 
   /** Asks the embedded store, and the server too if there is one. The results must be the same. */
   const compare = async (
-    t: Test,
+    each: Each,
     ask: (store: Store) => Promise<string>,
     name: string,
     isRefused = false,
   ): Promise<string> => {
     const [expected, found] = await Promise.all([mongo && told(ask(mongo)), told(ask(embedded))])
-    if (expected !== undefined) t.equal(found, expected, name)
-    t.equal(found === REFUSED, isRefused, name)
+    if (expected !== undefined) each.equal(found, expected, name)
+    each.equal(found === REFUSED, isRefused, name)
     return found
   }
 
-  t.test('Writes and deletions', async (t) => {
-    /** What is stored, and whether it was written at a time or after it. */
-    const state = async (store: Store, since: number): Promise<string> => {
-      const found = (await store.dangerouslyFindAll('forms', { _id: /^w-/ })) as object[] as Record<string, unknown>[]
-      const texts = found.map(({ changedAt, deletedAt, ...rest }) => {
-        const time = changedAt ?? deletedAt
-        const written = time instanceof Date && Number(time) >= since ? 'now' : 'before'
-        return JSON.stringify({ ...rest, [deletedAt === undefined ? 'changed' : 'deleted']: written })
-      })
-      return texts.sort().join('\n') // by the id, which comes first
-    }
-    const form = (id: string, name: string, owner = a) => ({ ...owner.form, _id: `w-${id}`, name })
-    const ids = (...names: string[]) => names.map((name) => `w-${name}`)
-    const erased = async (store: Store, condition: Condition): Promise<number> => {
-      let count = 0
-      for await (const more of store.dangerouslyErase('forms', condition)) count += more
-      return count
-    }
-    type Step = (store: Store) => Promise<unknown>
-    type Form = ReturnType<typeof form>
-    const add =
-      (...forms: Form[]): Step =>
-      (store) =>
-        store.insert('forms', forms)
-    const addFree =
-      (...forms: Form[]): Step =>
-      (store) =>
-        store.insert('forms', forms, { skipTaken: true })
-    const change =
-      (...forms: Form[]): Step =>
-      (store) =>
-        store.upsert('forms', forms)
-    const remove =
-      (organisation: string, ...names: string[]): Step =>
-      (store) =>
-        store.remove('forms', organisation, ids(...names))
-    /** Each has its result, and the names of the forms that are stored then; of a deleted one a dash. */
-    const steps: [title: string, step: Step, result: unknown, names: string][] = [
-      ['records are added', add(form('1', 'one'), form('2', 'two'), form('3', 'b', b)), undefined, 'one two b'],
-      ['an id that is taken', add(form('1', 'x')), REFUSED, 'one two b'],
-      ['also by another organisation', add(form('3', 'x')), REFUSED, 'one two b'],
-      [
-        'ids taken are skipped',
-        addFree(form('1', 'x'), form('3', 'x'), form('4', 'four')),
-        undefined,
-        'one two b four',
-      ],
-      ['a change replaces or adds', change(form('1', 'new'), form('5', 'five')), undefined, 'new two b four five'],
-      ['but no record of another organisation', change(form('3', 'x')), REFUSED, 'new two b four five'],
-      ['records are deleted', remove(A, '1', '2', '2', 'none'), 2, '- - b four five'],
-      ['none is deleted twice', remove(A, '1', '4'), 1, '- - b - five'],
-      ['none of another organisation', remove(A, '3'), 0, '- - b - five'],
-      ['a tombstone keeps its id', add(form('1', 'x', b)), REFUSED, '- - b - five'],
-      ['also when ids taken are skipped', addFree(form('1', 'x', b)), undefined, '- - b - five'],
-      ['and from changes', change(form('2', 'x', b)), REFUSED, '- - b - five'],
-      ['and from deletions', remove(B, '1'), 0, '- - b - five'],
-      ['a deleted record is added again', add(form('1', 'again')), undefined, 'again - b - five'],
-      ['also when ids taken are skipped', addFree(form('2', 'again')), undefined, 'again again b - five'],
-      ['also by a change', change(form('4', 'again')), undefined, 'again again b again five'],
-      [
-        'a record without an owner keeps its id',
-        async (store) => {
-          await store.update('forms', 'w-5', { organisation: null } as never)
-          return store.insert('forms', [form('5', 'x')])
-        },
-        REFUSED,
-        'again again b again five',
-      ],
-      ['also from changes', change(form('5', 'x')), REFUSED, 'again again b again five'],
-      [
-        'only records without a stamp get one',
-        async (store) => {
-          await store.update('forms', 'w-1', { changedAt: 'never' } as never)
-          await store.remove('forms', A, ids('2'))
-          let count = 0
-          for await (const more of store.stamp('forms')) count += more
-          return count
-        },
-        1,
-        'again - b again five',
-      ],
-      [
-        'records are erased',
-        (store) => erased(store, { organisation: { $eq: A, $not: { $type: 'array' } }, _id: /^w-[123]/ }),
-        1,
-        '- b again five',
-      ],
-      [
-        'and tombstones, whose ids are free then',
-        async (store) => {
-          const count = await erased(store, { deletedFrom: A, organisation: { $exists: false }, _id: /^w-/ })
-          await store.insert('forms', [form('2', 'free', b)])
-          return count
-        },
-        1,
-        'free b again five',
-      ],
-    ]
-    for (const [title, step, result, names] of steps) {
-      const since = new Map<Store, number>()
-      for (const store of [embedded, ...(mongo ? [mongo] : [])]) since.set(store, (await store.now()).now)
-      const done = await compare(t, async (store) => `${await step(store)}`, title, result === REFUSED)
-      t.equal(done, `${result}`, title)
-      const stored = await compare(t, (store) => state(store, since.get(store) as number), `${title}: what is stored`)
-      const found = stored.split('\n').map((text) => JSON.parse(text).name ?? '-')
-      t.equal(found.join(' '), names, `${title}: the names`)
-      await setTimeout(2) // so that the next step is later
-    }
-  })
+  t.test(
+    'Writes and deletions',
+    inEach(async (each) => {
+      /** What is stored, and whether it was written at a time or after it. */
+      const state = async (store: Store, since: number): Promise<string> => {
+        const found = (await store.dangerouslyFindAll('forms', { _id: /^w-/ })) as object[] as Record<string, unknown>[]
+        const texts = found.map(({ changedAt, deletedAt, ...rest }) => {
+          const time = changedAt ?? deletedAt
+          const written = time instanceof Date && Number(time) >= since ? 'now' : 'before'
+          return JSON.stringify({ ...rest, [deletedAt === undefined ? 'changed' : 'deleted']: written })
+        })
+        return texts.sort().join('\n') // by the id, which comes first
+      }
+      const form = (id: string, name: string, owner = a) => ({ ...owner.form, _id: `w-${id}`, name })
+      const ids = (...names: string[]) => names.map((name) => `w-${name}`)
+      const erased = async (store: Store, condition: Condition): Promise<number> => {
+        let count = 0
+        for await (const more of store.dangerouslyErase('forms', condition)) count += more
+        return count
+      }
+      type Step = (store: Store) => Promise<unknown>
+      type Form = ReturnType<typeof form>
+      const add =
+        (...forms: Form[]): Step =>
+        (store) =>
+          store.insert('forms', forms)
+      const addFree =
+        (...forms: Form[]): Step =>
+        (store) =>
+          store.insert('forms', forms, { skipTaken: true })
+      const change =
+        (...forms: Form[]): Step =>
+        (store) =>
+          store.upsert('forms', forms)
+      const remove =
+        (organisation: string, ...names: string[]): Step =>
+        (store) =>
+          store.remove('forms', organisation, ids(...names))
+      /** Each has its result, and the names of the forms that are stored then; of a deleted one a dash. */
+      const steps: [title: string, step: Step, result: unknown, names: string][] = [
+        ['records are added', add(form('1', 'one'), form('2', 'two'), form('3', 'b', b)), undefined, 'one two b'],
+        ['an id that is taken', add(form('1', 'x')), REFUSED, 'one two b'],
+        ['also by another organisation', add(form('3', 'x')), REFUSED, 'one two b'],
+        [
+          'ids taken are skipped',
+          addFree(form('1', 'x'), form('3', 'x'), form('4', 'four')),
+          undefined,
+          'one two b four',
+        ],
+        ['a change replaces or adds', change(form('1', 'new'), form('5', 'five')), undefined, 'new two b four five'],
+        ['but no record of another organisation', change(form('3', 'x')), REFUSED, 'new two b four five'],
+        ['records are deleted', remove(A, '1', '2', '2', 'none'), 2, '- - b four five'],
+        ['none is deleted twice', remove(A, '1', '4'), 1, '- - b - five'],
+        ['none of another organisation', remove(A, '3'), 0, '- - b - five'],
+        ['a tombstone keeps its id', add(form('1', 'x', b)), REFUSED, '- - b - five'],
+        ['also when ids taken are skipped', addFree(form('1', 'x', b)), undefined, '- - b - five'],
+        ['and from changes', change(form('2', 'x', b)), REFUSED, '- - b - five'],
+        ['and from deletions', remove(B, '1'), 0, '- - b - five'],
+        ['a deleted record is added again', add(form('1', 'again')), undefined, 'again - b - five'],
+        ['also when ids taken are skipped', addFree(form('2', 'again')), undefined, 'again again b - five'],
+        ['also by a change', change(form('4', 'again')), undefined, 'again again b again five'],
+        [
+          'a record without an owner keeps its id',
+          async (store) => {
+            await store.update('forms', 'w-5', { organisation: null } as never)
+            return store.insert('forms', [form('5', 'x')])
+          },
+          REFUSED,
+          'again again b again five',
+        ],
+        ['also from changes', change(form('5', 'x')), REFUSED, 'again again b again five'],
+        [
+          'only records without a stamp get one',
+          async (store) => {
+            await store.update('forms', 'w-1', { changedAt: 'never' } as never)
+            await store.remove('forms', A, ids('2'))
+            let count = 0
+            for await (const more of store.stamp('forms')) count += more
+            return count
+          },
+          1,
+          'again - b again five',
+        ],
+        [
+          'records are erased',
+          (store) => erased(store, { organisation: { $eq: A, $not: { $type: 'array' } }, _id: /^w-[123]/ }),
+          1,
+          '- b again five',
+        ],
+        [
+          'and tombstones, whose ids are free then',
+          async (store) => {
+            const count = await erased(store, { deletedFrom: A, organisation: { $exists: false }, _id: /^w-/ })
+            await store.insert('forms', [form('2', 'free', b)])
+            return count
+          },
+          1,
+          'free b again five',
+        ],
+      ]
+      for (const [title, step, result, names] of steps) {
+        const since = new Map<Store, number>()
+        for (const store of [embedded, ...(mongo ? [mongo] : [])]) since.set(store, (await store.now()).now)
+        const done = await compare(each, async (store) => `${await step(store)}`, title, result === REFUSED)
+        each.equal(done, `${result}`, title)
+        const stored = await compare(
+          each,
+          (store) => state(store, since.get(store) as number),
+          `${title}: what is stored`,
+        )
+        const found = stored.split('\n').map((text) => JSON.parse(text).name ?? '-')
+        each.equal(found.join(' '), names, `${title}: the names`)
+        await setTimeout(2) // so that the next step is later
+      }
+    }),
+  )
 
   const lists = (name: ResourceName, resource: Resource) => {
     const { query: schema } = resources[name]
@@ -391,79 +399,99 @@ t.test(title, async (t) => {
     const filters = Object.entries<unknown[]>(values)
     const fields = Object.keys(resource.item.schema.properties)
 
-    t.test(`List of ${name}: every filter with every sort`, async (t) => {
-      t.same(
-        Object.keys(values).sort(),
-        filtersOf(schema)
-          .map(([name]) => name)
-          .sort(),
-        'no filter is left out',
-      )
-      const cases = filters.flatMap(([filter, options]) => options.map((option) => ({ [filter]: option })))
-      const all = Object.fromEntries(filters.map(([filter, options]) => [filter, options[0]]))
-      for (const filter of [{}, ...cases, all]) {
-        for (const sort of sorts) {
-          const text = await compare(t, ask({ ...sort, ...filter }), JSON.stringify({ ...sort, ...filter }))
-          const what = filter === all ? 'a record has the first value of every filter' : 'finds something'
-          if (!JSON.stringify(filter).includes('nothing')) t.match(text, /\] of [1-9]/, what)
-        }
-      }
-    })
-
-    t.test(`List of ${name}: every page with every sort`, async (t) => {
-      for (const sort of sorts) {
-        for (const perPage of [1, 7, 1000]) {
-          for (const page of [1, 2, 3, 4, 9, 1000, MAX_PAGE]) {
-            await compare(t, ask({ ...sort, page, perPage }), JSON.stringify({ ...sort, page, perPage }))
+    t.test(
+      `List of ${name}: every filter with every sort`,
+      inEach(async (each, t) => {
+        t.same(
+          Object.keys(values).sort(),
+          filtersOf(schema)
+            .map(([name]) => name)
+            .sort(),
+          'no filter is left out',
+        )
+        const cases = filters.flatMap(([filter, options]) => options.map((option) => ({ [filter]: option })))
+        const all = Object.fromEntries(filters.map(([filter, options]) => [filter, options[0]]))
+        for (const filter of [{}, ...cases, all]) {
+          for (const sort of sorts) {
+            const text = await compare(each, ask({ ...sort, ...filter }), JSON.stringify({ ...sort, ...filter }))
+            const what = filter === all ? 'a record has the first value of every filter' : 'finds something'
+            if (!JSON.stringify(filter).includes('nothing'))
+              each.ok(/\] of [1-9]/.test(text), `${JSON.stringify(filter)}: ${what}`)
           }
         }
-      }
-    })
+      }),
+    )
 
-    t.test(`List of ${name}: each field alone, and with or without embedded records, with every sort`, async (t) => {
-      for (const choice of fields.flatMap((field) => [{ fields: [field] }, { fields: [field], embed: 'false' }])) {
+    t.test(
+      `List of ${name}: every page with every sort`,
+      inEach(async (each) => {
         for (const sort of sorts) {
-          const chosen = { ...sort, ...choice } as const
-          t.match(await compare(t, ask(chosen as never), JSON.stringify(chosen)), '{"id":')
+          for (const perPage of [1, 7, 1000]) {
+            for (const page of [1, 2, 3, 4, 9, 1000, MAX_PAGE]) {
+              await compare(each, ask({ ...sort, page, perPage }), JSON.stringify({ ...sort, page, perPage }))
+            }
+          }
         }
-      }
-      t.match(await compare(t, ask({ embed: 'false' }), 'whole'), '{"id":')
-    })
+      }),
+    )
 
-    t.test(`List of ${name}: other organisations`, async (t) => {
-      for (const organisation of [B, 'nothing', ODD_PLACES, ...Object.keys(unfit)]) {
-        await compare(t, ask({}, { organisation }), organisation)
-      }
-    })
+    t.test(
+      `List of ${name}: each field alone, and with or without embedded records, with every sort`,
+      inEach(async (each, t) => {
+        for (const choice of fields.flatMap((field) => [{ fields: [field] }, { fields: [field], embed: 'false' }])) {
+          for (const sort of sorts) {
+            const chosen = { ...sort, ...choice } as const
+            const text = await compare(each, ask(chosen as never), JSON.stringify(chosen))
+            each.ok(text.includes('{"id":'), JSON.stringify(chosen))
+          }
+        }
+        t.match(await compare(each, ask({ embed: 'false' }), 'whole'), '{"id":')
+      }),
+    )
+
+    t.test(
+      `List of ${name}: other organisations`,
+      inEach(async (each) => {
+        for (const organisation of [B, 'nothing', ODD_PLACES, ...Object.keys(unfit)]) {
+          await compare(each, ask({}, { organisation }), organisation)
+        }
+      }),
+    )
 
     const expands = [...expandable.map((field) => [field]), [...expandable]]
     for (const expand of name === 'entries' ? expands : []) {
-      t.test(`List of ${name}: ${expand} expanded`, async (t) => {
-        for (const chosen of [undefined, ['form'], ['id', 'agent', 'project']]) {
-          const choice = { expand, ...(chosen && { fields: chosen }) }
-          await compare(t, ask(choice), JSON.stringify(choice))
-        }
-      })
+      t.test(
+        `List of ${name}: ${expand} expanded`,
+        inEach(async (each) => {
+          for (const chosen of [undefined, ['form'], ['id', 'agent', 'project']]) {
+            const choice = { expand, ...(chosen && { fields: chosen }) }
+            await compare(each, ask(choice), JSON.stringify(choice))
+          }
+        }),
+      )
     }
   }
 
   for (const [name, resource] of Object.entries(declared) as [ResourceName, Resource][]) {
     lists(name, resource)
 
-    t.test(`Each of the ${name} by its id`, async (t) => {
-      const projection = projectionOf(resource, undefined, {}, 'record')
-      for (const organisation of [A, B, ODD_PLACES, ...Object.keys(unfit)]) {
-        const every = Query.in({ organisation }, name, [], [{ $sort: { _id: 1 } }])
-        const ids = objectsOf(await embedded.aggregate(every)).map(({ _id }) => _id)
-        for (const id of [...ids, 'nothing']) {
-          const ask = async (store: Store) => {
-            const [found] = (await readWithReferences(store, recordQuery(resource, { organisation }, id))).documents
-            return found === undefined ? 'nothing' : written([found], projection)
+    t.test(
+      `Each of the ${name} by its id`,
+      inEach(async (each) => {
+        const projection = projectionOf(resource, undefined, {}, 'record')
+        for (const organisation of [A, B, ODD_PLACES, ...Object.keys(unfit)]) {
+          const every = Query.in({ organisation }, name, [], [{ $sort: { _id: 1 } }])
+          const ids = objectsOf(await embedded.aggregate(every)).map(({ _id }) => _id)
+          for (const id of [...ids, 'nothing']) {
+            const ask = async (store: Store) => {
+              const [found] = (await readWithReferences(store, recordQuery(resource, { organisation }, id))).documents
+              return found === undefined ? 'nothing' : written([found], projection)
+            }
+            await compare(each, ask, `${organisation} ${id}`)
           }
-          await compare(t, ask, `${organisation} ${id}`)
         }
-      }
-    })
+      }),
+    )
   }
 })
 

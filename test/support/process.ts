@@ -32,14 +32,14 @@ export const startProgram = (
     openFiles?: number
     /** A file that receives its standard output; without it output() returns what it prints. */
     stdout?: string
-    /** Whether the program records coverage. Then it needs twice the time to start. */
+    /** Whether the program records coverage in a run that counts it. Then it needs twice the time to start. */
     covered?: boolean
   },
 ): Started => {
   const { MONGODB_URI, NODE_ENV, HOST, ...env } = process.env
   const command = [process.execPath, ...nodeOptions, compiled(file), ...argv]
   // Tap adds its own code to NODE_OPTIONS of every process that a test starts, whatever `env` says.
-  if (!covered) command.unshift('env', '-u', 'NODE_OPTIONS')
+  if (!covered || process.env.COVERAGE !== 'true') command.unshift('env', '-u', 'NODE_OPTIONS')
   if (openFiles !== undefined) command.unshift('sh', '-c', `ulimit -n ${openFiles} && exec "$@"`, 'sh')
   const target = stdout === undefined ? undefined : openSync(stdout, 'w')
   const child = spawn(command[0] as string, command.slice(1), {

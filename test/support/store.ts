@@ -5,7 +5,8 @@ import type { Test } from 'tap'
 import { loadConfig } from '../../src/config/config.js'
 import type { CollectionName } from '../../src/documents/collections.js'
 import { embeddedStore } from '../../src/store/embedded.js'
-import { type MongoSettings, mongoStore } from '../../src/store/mongo.js'
+import { mongoStore } from '../../src/store/mongo.js'
+import type { MongoSettings } from '../../src/store/mongo-connection.js'
 import type { Store } from '../../src/store/store.js'
 
 const server = process.env.TEST_MONGODB_URI

@@ -1,5 +1,10 @@
-// How thorough a run of the tests is. By default random values are tried a few times; with THOROUGH=true, as in `.ci/run`, as
+// How thorough a run of the tests is. By default random values are tried a few times; with THOROUGH=true, as in `.ci/nightly`, as
 // often as it takes to find rare errors.
+import type { Test } from 'tap'
+
 export const isThorough = process.env.THOROUGH === 'true'
+
+/** Adds tests that only a thorough run has. */
+export const onlyThorough = (t: Test) => (isThorough ? t.test : t.skip)
 
 export const runs = (few: number, all: number): number => (isThorough ? all : few)

@@ -16,10 +16,10 @@ import { oneAtATime, testTicket } from '../support/tickets.js'
 const prepare = (limits: Partial<Waiting['limits']> = {}) => {
   const waiting = new Waiting({ max: 1000, maxPerKey: 100, intervalMs: 5, ...limits })
   const feed = { newest: undefined as number | undefined, lookUps: 0, error: undefined as Error | undefined }
-  const lookUp = async () => {
+  const lookUp = async (from: number) => {
     feed.lookUps += 1
     if (feed.error) throw feed.error
-    return feed.newest
+    return { newest: feed.newest, from }
   }
   const caller = new AbortController()
   setMaxListeners(0, caller.signal)
@@ -84,7 +84,7 @@ t.test('a caller who leaves ends its own wait alone', async (t) => {
 t.test('a look-up that fails ends the waits of its feed, and not those of others', async (t) => {
   const { feed, wait, waiting } = prepare({ intervalMs: 100 })
   await nextRound(100)
-  const lookUp = async () => (feed.lookUps > 0 ? 10 : undefined)
+  const lookUp = async (from: number) => ({ newest: feed.lookUps > 0 ? 10 : undefined, from })
   const { signal } = new AbortController()
   const other = waiting.wait({ keyId: 'key', organisation: 'org' }, 'other', lookUp, { from: 10, ms: 10_000, signal })
   const waits = [wait(), wait()]
@@ -209,6 +209,47 @@ t.test('while the majority lags behind, a wait reads the page no more often than
   readings = 0
   t.same((await page(next, 350)).stamps, [])
   t.ok(readings > 2 && readings <= 10, `pages and look-ups read the clock ${readings} times`)
+})
+
+t.test('those that wait for a part share what is read for the changes of others, and hear of their own', async (t) => {
+  const store = testStore(t)
+  let [now, queries] = [10_000, 0]
+  const aggregate: Store['aggregate'] = (query, reading) => {
+    queries += 1
+    return store.aggregate(query, reading)
+  }
+  const read = async () => ({ now, majority: now })
+  const { page } = prepareFeed({ ...store, aggregate }, read, { settleMs: 1000, only: { project: ['mine'] } })
+  // Their cursors differ.
+  const waits: ReturnType<typeof page>[] = []
+  for (; waits.length < 5; now++) waits.push(page((await page()).next, 20_000))
+  await store.insert('entries', [entry('other', now - 1)])
+  queries = 0
+  const began = performance.now()
+  while (queries < 40) await setTimeout(1)
+  const rounds = Math.ceil((performance.now() - began) / 10) + 1
+  t.ok(queries <= 4 * rounds, `a look-up is four queries, whoever waits: ${queries} in ${rounds} rounds`)
+  // Committed late: others have later stamps.
+  await store.insert('entries', [{ ...entry('mine', now - 3), project: 'mine' }])
+  t.same(
+    (await Promise.all(waits)).map(({ stamps }) => stamps),
+    Array(5).fill([now - 3]),
+  )
+})
+
+t.test('a look-up begins where the one begins that lacks most, also if others wait already', async (t) => {
+  const { waiting } = prepare({ intervalMs: 50 })
+  const { signal } = new AbortController()
+  const asked: number[] = []
+  const lookUp = async (from: number) => {
+    asked.push(from)
+    return { newest: asked.length < 3 ? undefined : 1000, from: 100 * asked.length }
+  }
+  const wait = (from: number) =>
+    waiting.wait({ keyId: 'key', organisation: 'org' }, 'feed', lookUp, { from, ms: 10_000, signal })
+  await nextRound(50)
+  t.same(await Promise.all([wait(150), wait(20)]), [true, true])
+  t.same(asked, [20, 100, 200], 'and goes on behind what it has found')
 })
 
 t.test('a wait for a part goes on behind what others write, and ends at an edge', async (t) => {
