@@ -130,7 +130,26 @@ const hostile = async (store: Store, seed: number): Promise<void> => {
   await fillTenants(store)
   const random = createRandom(seed)
   const one = (most: number) => integer(random, 0, most)
-  const answers = ['5', 5, '7.25', -3, '1e5', '3e+1', ' 6 ', '1e999', '+5', '', null, [], ['a', 'b'], ['4', ''], [6], '１２', 900_000, 'a']
+  const answers = [
+    '5',
+    5,
+    '7.25',
+    -3,
+    '1e5',
+    '3e+1',
+    ' 6 ',
+    '1e999',
+    '+5',
+    '',
+    null,
+    [],
+    ['a', 'b'],
+    ['4', ''],
+    [6],
+    '１２',
+    900_000,
+    'a',
+  ]
   const made = Array.from({ length: integer(random, 0, 400) }, (_, n) => {
     const form = pick(random, ['usual', 'usual', 'equal', 'rare', `alone-${n}`, undefined])
     const agent = pick(random, ['sits', 'alike', 'x', 'y', 'z', 'v', undefined])
