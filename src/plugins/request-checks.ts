@@ -14,6 +14,7 @@ import {
   wrongMethod,
   wrongVersion,
 } from '../problems/problems.js'
+import { withoutPorts } from '../validation/addresses.js'
 import { HOST } from './address.js'
 
 /**
@@ -48,6 +49,8 @@ export const requestChecksPlugin = fp(
     })
     // In onRequest, because a wrong path or method is reported before an invalid body.
     app.addHook('onRequest', (request, _reply, next) => {
+      const { 'x-forwarded-for': forwardedFor } = request.headers
+      if (forwardedFor !== undefined) request.headers['x-forwarded-for'] = withoutPorts(String(forwardedFor))
       next(urlProblem(request, routes) ?? headerProblem(request))
     })
   },
