@@ -12,6 +12,7 @@ import { metricsServer } from './http/metrics-server.js'
 import { cutOffAll } from './http/server.js'
 import { openLog } from './log.js'
 import type { Metrics } from './metrics/catalogue.js'
+import { readiness } from './routes/health.js'
 import { type Store, StoreUnavailable } from './store/store.js'
 
 /**
@@ -83,7 +84,8 @@ const cannotListen = (settings: string) => (error: NodeJS.ErrnoException) => {
 }
 
 const listenForMetrics = async (app: FastifyInstance, metrics: Metrics, { host, port = 0 }: Config['metrics']) => {
-  const server = metricsServer(metrics.text, (err) => app.log.error({ err }, 'the metrics cannot be read'))
+  const onError = (err: unknown) => app.log.error({ err }, 'the metrics cannot be read')
+  const server = metricsServer({ text: metrics.text, requireReady: readiness(app) }, onError)
   app.addHook('onClose', () => server.close())
   await server.listen({ host, port }).catch(cannotListen(`METRICS_HOST ${host}, METRICS_PORT ${port}`))
   const { address, port: opened } = server.server.address() as AddressInfo

@@ -37,6 +37,7 @@ t.test(
 
     const [, port] = await printed(child, /"port":(\d+),"msg":"metrics"/)
     t.match(await (await fetch(`http://127.0.0.1:${port}/metrics`)).text(), /^field_data_build_info\{/m)
+    for (const path of ['live', 'ready']) t.equal((await fetch(`http://127.0.0.1:${port}/health/${path}`)).status, 200)
     // Its reader keeps a connection, which does not keep the process.
     const silent = await neverRead(Number(port), '')
 

@@ -115,10 +115,10 @@ const settings = {
   ),
   metrics: {
     host: setting<string>('METRICS_HOST', defaulted(Type.String(), '127.0.0.1')).about(
-      'Address to listen on for `/metrics`.',
+      'Address to listen on for `/metrics` and, there, `/health`.',
     ),
     port: optionalInteger('METRICS_PORT', [0, 65_535]).about(
-      'Port of [`/metrics`](#metrics). If it is not set, nothing is measured. With 0 the system chooses a free port.',
+      'Port of [`/metrics`](#metrics), which answers [`/health`](#health) too. If it is not set, nothing is measured. With 0 the system chooses a free port.',
     ),
   },
   isProduction: oneOf('NODE_ENV', 'development', ['production', 'development', 'test'])

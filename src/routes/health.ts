@@ -19,6 +19,21 @@ const Health = Type.Object(
 
 const common = { tags: ['Health'], security: [] }
 
+/**
+ * A function that throws unless the service takes requests. All who call it at the same time share one ping of the database,
+ * because anyone may ask as often as they like.
+ */
+export const readiness = (app: FastifyInstance): (() => Promise<void>) => {
+  let ping: Promise<void> | undefined
+  return async () => {
+    if (app.isLeaving) throw problem('service_unavailable', 'The service is about to stop', { headers: RETRY_LATER })
+    ping ??= app.store.ping().finally(() => {
+      ping = undefined
+    })
+    await ping
+  }
+}
+
 export const healthRoutes = (app: FastifyInstance): void => {
   app.get(
     '/health/live',
@@ -34,8 +49,7 @@ export const healthRoutes = (app: FastifyInstance): void => {
     async () => ({ success: true, data: { status: 'live' } }),
   )
 
-  /** The running ping of the database. Requests share it, because anyone may send as many of them as they like. */
-  let ping: Promise<void> | undefined
+  const requireReady = readiness(app)
   app.get(
     '/health/ready',
     {
@@ -51,11 +65,7 @@ export const healthRoutes = (app: FastifyInstance): void => {
       },
     },
     async () => {
-      if (app.isLeaving) throw problem('service_unavailable', 'The service is about to stop', { headers: RETRY_LATER })
-      ping ??= app.store.ping().finally(() => {
-        ping = undefined
-      })
-      await ping
+      await requireReady()
       return { success: true, data: { status: 'ready' } }
     },
   )

@@ -12,6 +12,12 @@ export const isAddressOrRange = (text: string): boolean => {
 
 const hasAllOfIPv4 = (range: string): boolean => ['0.0.0.0', '255.255.255.255'].every(rangesOf([range]))
 
+/** An IPv4 address with a port behind it, or any one in brackets, in the value of X-Forwarded-For. */
+const WITH_PORT = /\[([\da-f:.]+)\](?::\d+)?|((?:\d{1,3}\.){3}\d{1,3}):\d+/gi
+
+/** The addresses of X-Forwarded-For as other proxies write them. */
+export const withoutPorts = (forwardedFor: string): string => forwardedFor.replace(WITH_PORT, '$1$2')
+
 FormatRegistry.Set('address', isAddressOrRange)
 
 const familyOf = (address: string) => (isIP(address) === 6 ? 'ipv6' : 'ipv4')

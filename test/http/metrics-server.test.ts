@@ -2,13 +2,34 @@
 import t, { type Test } from 'tap'
 import { metricsServer } from '../../src/http/metrics-server.js'
 
-const served = async (t: Test, text: () => Promise<string>, onError = (_error: unknown) => {}): Promise<string> => {
-  const server = metricsServer(text, onError)
+const served = async (
+  t: Test,
+  text: () => Promise<string>,
+  onError = (_error: unknown) => {},
+  requireReady = async () => {},
+): Promise<string> => {
+  const server = metricsServer({ text, requireReady }, onError)
   t.teardown(() => server.close())
   return server.listen({ host: '127.0.0.1', port: 0 })
 }
 
-t.test('it responds to GET and HEAD of /metrics, and to nothing else', async (t) => {
+t.test('it tells whether the service is live and ready', async (t) => {
+  let isReady = true
+  const url = await served(
+    t,
+    async () => '',
+    undefined,
+    async () => {
+      if (!isReady) throw new Error('the database is gone')
+    },
+  )
+  const ask = async (path: string) => (await fetch(`${url}/health/${path}`)).status
+  t.same([await ask('live'), await ask('ready')], [200, 200])
+  isReady = false
+  t.same([await ask('live'), await ask('ready')], [200, 503])
+})
+
+t.test('it responds to GET and HEAD of /metrics, and to nothing else but questions for the health', async (t) => {
   const url = await served(t, async () => 'up 1\n')
   const got = await fetch(`${url}/metrics?x=1`)
   t.equal(got.status, 200)

@@ -178,7 +178,15 @@ t.test('a key is accepted from its own addresses alone, as the trusted proxy nam
     const headers = { authorization: `Bearer ${given}`, 'x-forwarded-for': address, 'x-request-id': 'the-request' }
     return app.inject({ url: '/v1/me', headers, remoteAddress })
   }
-  for (const own of ['203.0.113.7', '::ffff:203.0.113.7']) t.equal((await from(own, key)).statusCode, 200)
+  const wide = await keys.issue({ organisation: A, name: 'Both', from: ['203.0.113.0/24', '2001:db8::/32'] })
+  const refusedTo: string[] = []
+  for (const own of [
+    ...['203.0.113.7', '::ffff:203.0.113.7', '2001:db8::1', '203.0.113.7:1234', '[2001:db8::1]:443', '[2001:db8::1]'],
+    ...['[::ffff:203.0.113.7]:80', '198.51.100.1, 203.0.113.7:1234', '203.0.113.7:1, 127.0.0.1:2'],
+  ])
+    if ((await from(own, wide)).statusCode !== 200) refusedTo.push(own)
+  t.same(refusedTo, [], 'with a port behind it or not')
+  t.equal((await from('203.0.113.7', key)).statusCode, 200)
   t.equal((await from('127.0.0.1', key, '203.0.113.7')).statusCode, 200, 'others are not asked')
   const unknown = await from('198.51.100.1', makeKey())
   for (const other of ['198.51.100.1', 'nonsense']) {

@@ -15,6 +15,7 @@ interface Service {
   environment?: Record<string, string>
   command?: string[]
   deploy?: { replicas: number }
+  healthcheck?: { test: string[] }
 }
 
 const { services } = parse(readFileSync('compose.yaml', 'utf8'), { merge: true }) as {
@@ -66,6 +67,12 @@ t.test('the log has the address of the caller that the proxy names, and not that
     await app.inject({ url: '/health/live', remoteAddress, headers })
     t.match(lines.at(-1), { msg: 'request', ip }, remoteAddress)
   }
+})
+
+t.test('the health is asked for at the port of the metrics', async (t) => {
+  const { METRICS_PORT } = api.environment ?? {}
+  t.match(proxy.command?.at(-1), `health_port ${METRICS_PORT}\n`)
+  t.match(api.healthcheck?.test.at(-1), `http://127.0.0.1:${METRICS_PORT}/health/live`)
 })
 
 t.test('the proxy knows every instance', async (t) => {
