@@ -9,7 +9,7 @@ import { testApp } from '../support/app.js'
 import { type Draw, drawing, fillCrossed, ownersIn } from '../support/crossed.js'
 import { assistant, errorOf } from '../support/mcp.js'
 import { A, a, fillTenants } from '../support/tenants.js'
-import { runs } from '../support/thorough.js'
+import { isThorough, runs } from '../support/thorough.js'
 
 const CALLS = Number(process.env.MCP_CALLS ?? runs(12, 100))
 
@@ -559,7 +559,7 @@ t.test('an organisation gets nothing of another, whatever it asks for', async (t
   const { app, store, keyOf, get } = await testApp(t)
   const all = await fillCrossed(store, 2, drawing(3))
   const values = all.flatMap(({ ids, names }) => [...Object.values(ids), names].flatMap((some) => some.slice(0, 1)))
-  for (const { organisation, n } of all) {
+  for (const { organisation, n } of isThorough ? all : all.slice(0, 1)) {
     const { call } = await assistant(t, app, await keyOf(organisation))
     // Its own entries hold ids of others, which the list shows as they are stored.
     const listed = (await get('/v1/entries?perPage=1000', organisation)).body

@@ -48,9 +48,10 @@ t.test('every document fits its schema and has its own id', async (t) => {
 
 t.test('a scenario is the same at every call, and the demo the same as ever', async (t) => {
   const digests = new Map(scenarioNames.map((scenario) => [scenario, digest(batchesOf[scenario])]))
-  for (const scenario of scenarioNames) t.equal(digests.get(scenario), digest(scenarioData({ scenario })))
+  for (const scenario of isThorough ? scenarioNames : (['tiny', 'campaign'] as const))
+    t.equal(digests.get(scenario), digest(scenarioData({ scenario })))
   t.equal(digests.get('demo'), 'ee16d9353559400b65e6f7626d02c5df4c6d8d4d458d833ce685a3ec00441761')
-  t.not(digests.get('survey'), digest(scenarioData({ scenario: 'survey', seed: 7 })))
+  t.not(digests.get('campaign'), digest(scenarioData({ scenario: 'campaign', seed: 7 })))
 })
 
 t.test('data up to another day differs by its times and ids alone, and still fits together', async (t) => {
@@ -81,7 +82,7 @@ const timesIn = (value: unknown): number[] => {
 
 t.test('nothing happens in the data after its last day, nor on that day after now', async (t) => {
   const until = new Date('2026-03-14T00:00:00Z')
-  for (const scenario of ['tiny', 'survey'] as const) {
+  for (const scenario of isThorough ? (['tiny', 'survey'] as const) : (['tiny'] as const)) {
     for (const [now, end] of [
       [undefined, '2026-03-14T23:59:59.999Z'],
       ['2026-05-01T12:00:00Z', '2026-03-14T23:59:59.999Z'],
@@ -146,7 +147,10 @@ t.test('all lists of a scenario are served to their organisation, and its record
       t.same(seen.sort(), expected.sort(), `${scenario}: the list of ${name}`)
       const some = seen.filter((_, n) => n % Math.ceil(seen.length / BY_ID) === 0)
       const records = await Promise.all(some.map((id) => get(`/v1/${name}/${encodeURIComponent(id)}`, organisation)))
-      for (const { statusCode } of records) t.equal(statusCode, 200, `${scenario}: ${name} by id`)
+      t.ok(
+        records.every(({ statusCode }) => statusCode === 200),
+        `${scenario}: ${name} by id`,
+      )
     }
     for (const { _id } of data.organisations) {
       for (const [name] of eachResource) await check(_id, name, data[name] as Documents['entries'][])

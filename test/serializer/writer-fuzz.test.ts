@@ -12,7 +12,7 @@ import { BsonDocument } from '../../src/bson/reader.js'
 import { UnreadableDocument } from '../../src/serializer/errors.js'
 import { damages } from '../support/damages.js'
 import { documentOf, type Elements, plain, stored, writerOf } from '../support/stored.js'
-import { runs } from '../support/thorough.js'
+import { isThorough, runs } from '../support/thorough.js'
 
 interface Sample {
   write: ReturnType<typeof writerOf>['document']
@@ -122,7 +122,7 @@ const relength = (bytes: Buffer): Buffer => {
   return bytes
 }
 
-const RUNS = runs(400, 5000)
+const RUNS = runs(150, 5000)
 
 t.test('The samples are valid before they are damaged', async (t) => {
   for (const one of samples) for (const bytes of one.documents) t.match(resultOf(one, bytes), /^\{/)
@@ -156,11 +156,12 @@ t.test('Any damage to the bytes gives valid JSON or an UnreadableDocument', asyn
 
 t.test('A change of any single byte gives valid JSON or an UnreadableDocument', async (t) => {
   let count = 0
+  const values = isThorough ? [0, 1, 2, 3, 4, 5, 9, 10, 0x22, 0x80, 0xff] : [0, 4, 0xff]
   for (const one of small) {
     for (const bytes of one.documents) {
       for (let at = 0; at < bytes.length; at++) {
         const copy = Buffer.from(bytes)
-        for (const value of [0, 1, 2, 3, 4, 5, 9, 10, 0x22, 0x80, 0xff]) {
+        for (const value of values) {
           copy[at] = value
           resultOf(one, copy)
           count += 1
@@ -168,7 +169,7 @@ t.test('A change of any single byte gives valid JSON or an UnreadableDocument', 
       }
     }
   }
-  t.ok(count > 10_000, `${count} mutations`)
+  t.ok(count > runs(3000, 10_000), `${count} mutations`)
 })
 
 t.test('A cut at any byte, or the loss of any byte, gives valid JSON or an UnreadableDocument', async (t) => {

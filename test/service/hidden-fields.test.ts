@@ -11,6 +11,7 @@ import { testApp } from '../support/app.js'
 import { operationsOf, type Parameter } from '../support/operations.js'
 import { testStore } from '../support/store.js'
 import { A, a } from '../support/tenants.js'
+import { isThorough } from '../support/thorough.js'
 import { unzip } from '../support/xlsx.js'
 
 const PERSONAL = 'PERSONAL'
@@ -188,7 +189,10 @@ t.test('no value that a key does not see is in any byte, whatever it asks for', 
         without.length > 1 || ['fields', 'bbox', 'names', 'expand'].includes(name)
       for (const parameter of parameters.filter((each) => each.in === 'query' && isWalked(each))) {
         const { name } = parameter
-        const tried = valuesOf(parameter)
+        // One field that the key sees shows no more than all of them do.
+        const tried = valuesOf(parameter).filter(
+          (value) => isThorough || name !== 'fields' || value.includes(',') || value === 'id' || isRefused(name, value),
+        )
         // The link of the list has it.
         if (tried.length === 0 && name !== 'after') t.fail(`${template}: this test has no value of ${name}`)
         for (const value of tried) {

@@ -20,7 +20,7 @@ import {
 } from '../support/resources.js'
 import { testStore } from '../support/store.js'
 import { tenant } from '../support/tenants.js'
-import { runs } from '../support/thorough.js'
+import { isThorough, runs } from '../support/thorough.js'
 
 const hostile = [
   '$name',
@@ -45,6 +45,8 @@ const hostile = [
   '/.*/',
   'x'.repeat(runs(10_000, 100_000)),
 ]
+/** Ids of organisations that are tried on a store. The others differ in little from these. */
+const tried = isThorough ? hostile : ['$organisation', '$$ROOT', '__proto__', '', '\u0000', '{"$ne":null}']
 
 const listing = (filters: Record<string, unknown> = {}) =>
   ({ sortBy: 'id', sortOrder: 'asc', page: 1, perPage: 1000, ...filters }) as never
@@ -191,10 +193,10 @@ t.test(
   inEach(async (each, t) => {
     const store = testStore(t)
     await store.ensureIndexes()
-    for (const [n, id] of hostile.entries()) await fill(store, id, String(n))
+    for (const [n, id] of tried.entries()) await fill(store, id, String(n))
     await fill(store, VICTIM, 'secret')
     const { dispatch } = tenant(VICTIM, 'secret')
-    const intruders = hostile.map((project, n) => dispatch(n, { _id: `intruder ${n}`, name: 'secret', project }))
+    const intruders = tried.map((project, n) => dispatch(n, { _id: `intruder ${n}`, name: 'secret', project }))
     await store.insert('dispatches', intruders)
 
     /** How many ids are embedded in a record. */
@@ -214,10 +216,10 @@ t.test(
     }
     const idsOf = (found: Record<string, unknown>[]) => new Set(found.map(({ _id }) => _id))
 
-    for (const [n, organisation] of hostile.entries()) {
+    for (const [n, organisation] of tried.entries()) {
       const scope = { organisation }
       const stolen = `stolen ${n}`
-      const other = hostile[(n + 1) % hostile.length] as string
+      const other = tried[(n + 1) % tried.length] as string
       for (const [name, { query }] of eachResource) {
         const label = `${JSON.stringify(organisation.slice(0, 50))}: ${name}`
         const list = (filters = {}) => listQuery(resources[name], scope, listing(filters))

@@ -3,15 +3,11 @@ import { setImmediate } from 'node:timers/promises'
 import { BSON, ObjectId } from 'mongodb'
 import t from 'tap'
 import { BsonList } from '../../src/bson/reader.js'
-import { projects as projectResource } from '../../src/pipelines/projects.js'
 import { Query, type References } from '../../src/pipelines/stages.js'
 import { ResponseTooLarge, UnreadableDocument } from '../../src/serializer/errors.js'
 import { readWithReferences } from '../../src/store/references.js'
 import type { Reading } from '../../src/store/store.js'
 import { objectsOf } from '../support/bson.js'
-import { listQuery } from '../support/queries.js'
-import { testStore } from '../support/store.js'
-import { A, a, fillTenants, stolen } from '../support/tenants.js'
 
 const listOf = (documents: object[]) =>
   new BsonList(
@@ -146,16 +142,6 @@ t.test('Without ids there is no query', async (t) => {
   const list = listOf([{ _id: '1', by: 'u1' }])
   t.equal(await filled(list, [], read), list)
   t.same(queries, [])
-})
-
-t.test('An admin of another organisation is not found', async (t) => {
-  const store = testStore(t)
-  await fillTenants(store)
-  const page = { sortBy: 'id', sortOrder: 'asc', page: 1, perPage: 50 } as const
-  const projects = objectsOf(await readWithReferences(store, listQuery(projectResource, { organisation: A }, page)))
-  t.match(projects[0], { createdBy: { _id: a.user._id, lastName: a.user.lastName } })
-  const robbed = projects.find(({ _id }) => _id === stolen.project._id)
-  t.same(Object.keys(robbed ?? {}).sort(), ['_id', 'createdAt', 'dispatches', 'name', 'updatedAt'])
 })
 
 t.test('Thousands of ids are fetched a thousand at a time, and others have their turn meanwhile', async (t) => {

@@ -20,7 +20,7 @@ import { tenant } from '../support/tenants.js'
 import { runs } from '../support/thorough.js'
 
 const server = process.env.TEST_MONGODB_URI
-const HISTORIES = Number(process.env.FEED_HISTORIES) || (server === undefined ? runs(25, 200) : 20)
+const HISTORIES = Number(process.env.FEED_HISTORIES) || (server === undefined ? runs(8, 200) : 20)
 
 const PROJECTS = ['p1', 'p2', 'p3', undefined]
 const FORMS = ['f1', 'f2', 'f3', undefined]
@@ -246,6 +246,8 @@ interface Broken {
   /** What a feed gets instead of a clock that takes strange readings again. */
   readonly clock?: (read: Clock) => Clock
   readonly next?: (cursor: Cursor) => Cursor
+  /** With it the fault is found in the first histories. Without it some take hundreds. */
+  readonly seed?: number
   /** Whether writers break a duty. Then a copy may be wrong, but its digest tells it. */
   readonly isDuty?: boolean
 }
@@ -472,7 +474,7 @@ const holds = (worldOf: () => ReturnType<typeof embeddedWorld>, events = history
 
 const tried = { numRuns: HISTORIES, seed: 1 }
 /** Plays histories until a copy is wrong. */
-const untilWrong = { numRuns: 2000, seed: 1, endOnFailure: true }
+const untilWrong = { numRuns: 2000, endOnFailure: true }
 
 const worldOf = async (t: Test) => (server === undefined ? embeddedWorld : mongoWorlds(t, server))
 
@@ -487,15 +489,16 @@ t.test('changes go on to come at once when the clock of the database is set', as
 })
 
 const broken: Record<string, Broken> = {
-  'when changes count as settled at once': { settings: { settleMs: 0 } },
-  'when the feed is ordered by updatedAt': { settings: { stamp: 'updatedAt' } },
+  'when changes count as settled at once': { settings: { settleMs: 0 }, seed: 24 },
+  'when the feed is ordered by updatedAt': { settings: { stamp: 'updatedAt' }, seed: 4 },
   'when the horizon does not count from what a majority has': {
     clock: (read) => async () => {
       const { now } = await read()
       return { now, majority: now }
     },
+    seed: 11,
   },
-  'when a wrong reading of the clock is believed': { clock: (read) => read },
+  'when a wrong reading of the clock is believed': { clock: (read) => read, seed: 11 },
   'when a cursor forgets its last fresh row': { next: (cursor) => ({ ...cursor, fresh: null }) },
   'when a cursor passes the last fresh row for good': {
     next: (cursor) => ({ ...cursor, settled: cursor.fresh ?? cursor.settled }),
@@ -503,7 +506,7 @@ const broken: Record<string, Broken> = {
 }
 for (const [when, how] of Object.entries(broken)) {
   t.test(`this test finds a fault ${when}`, async (t) => {
-    t.ok((await fc.check(holds(embeddedWorld, history, how), untilWrong)).failed)
+    t.ok((await fc.check(holds(embeddedWorld, history, how), { ...untilWrong, seed: how.seed ?? 1 })).failed)
   })
 }
 
