@@ -1,6 +1,7 @@
 // The command `load FILE.ndjson`: loads real data, changes of it with --upsert, and deletions with --delete. Every
 // line is checked before the first is written, so a file with an invalid line changes nothing. If a load is interrupted,
 // running it again continues it: lines that are already done are skipped.
+import { createHash } from 'node:crypto'
 import { stat } from 'node:fs/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { Option } from '@commander-js/extra-typings'
@@ -74,6 +75,7 @@ ${describeCollections()}`
 /** A batch is full when it has this many lines or this many bytes. */
 const BATCH_LINES = 1000
 const BATCH_BYTES = 8 * 1024 * 1024
+const CHANGED = 'the file has changed since it was checked'
 /** How many invalid lines or missing references are listed. */
 const MAX_LISTED = 100
 /** The longest text about each, in characters: an id can be as long as a line. */
@@ -110,7 +112,7 @@ export const loadCommand: MakeCommand = ({ result, tell, open, stopped }) =>
       if (!(await stat(file).catch(failUnreadable)).isFile())
         throw new CommandError(`${file} is not a regular file: it is read twice`)
       const checked = await check(store, target, lines(), stop).catch(failUnreadable)
-      const { count, done, errors, missing } = checked
+      const { count, done, errors, missing, digests } = checked
       if (count === 0) throw new CommandError(`${file} has no lines`)
       tell(...(errors.count > 0 ? errors : missing).listed)
       if (errors.count > 0) throw new CommandError(`Nothing was written. Invalid lines: ${errors.count} of ${count}`)
@@ -128,11 +130,13 @@ export const loadCommand: MakeCommand = ({ result, tell, open, stopped }) =>
       }
       for await (const batch of lines()) {
         if (stop.aborted) interrupted('it was told to stop')
+        if (digestOf(batch) !== digests.shift()) interrupted(CHANGED)
         const left = batch.filter(({ number }) => !done.has(number))
         if (left.length === 0) continue
         await write(store, target, left).catch(({ message }) => interrupted(message))
         written += left.length
       }
+      if (digests.length > 0) interrupted(CHANGED)
       const counts = remove
         ? { deleted: written, unknown: missing.count, alreadyDeleted: done.size - missing.count }
         : { written, present: done.size, missingReferences: missing.count }
@@ -166,6 +170,9 @@ class Findings {
   }
 }
 
+/** Tells whether the second reading of a batch is what the first one has checked. */
+const digestOf = (batch: readonly Line[]): string => createHash('sha256').update(JSON.stringify(batch)).digest('base64')
+
 /** Counts the lines. Finds the lines that are already done, the invalid lines, and references or ids without a record. */
 const check = async (store: Store, target: Target, batches: AsyncIterable<readonly Line[]>, stop: AbortSignal) => {
   const { mode, collection, organisation } = target
@@ -173,10 +180,12 @@ const check = async (store: Store, target: Target, batches: AsyncIterable<readon
   const done = new Set<number>()
   const errors = new Findings()
   const missing = new Findings()
+  const digests: string[] = []
   let count = 0
   for await (const batch of batches) {
     stop.throwIfAborted()
     count += batch.length
+    digests.push(digestOf(batch))
     const found = await store.dangerouslyFindAll(collection, {
       _id: { $in: batch.flatMap(({ document }) => (document === undefined ? [] : [document._id])) },
     })
@@ -207,7 +216,7 @@ const check = async (store: Store, target: Target, batches: AsyncIterable<readon
       missing.add(`line ${number}: ${text}`)
     }
   }
-  return { count, done, errors, missing }
+  return { count, done, errors, missing, digests }
 }
 
 type StoredDocument = Readonly<Record<string, unknown>>

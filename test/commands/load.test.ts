@@ -1,4 +1,5 @@
 // The command that loads real data: all of a file or nothing of it.
+import { writeFileSync } from 'node:fs'
 import t from 'tap'
 import { loadCommand } from '../../src/commands/load.js'
 import { collections, recordCollections } from '../../src/documents/collections.js'
@@ -257,6 +258,36 @@ t.test('what is interrupted says how far it came, and continues when it is run a
     })
     t.match(await tryCommand(loadCommand, store, argv), { code: 0, stdout: result })
   }
+})
+
+t.test('a file that changes after it was checked is not written any further', async (t) => {
+  const { store } = await prepareLoad(t)
+  await store.insert('organisations', [{ ...organisations[0], _id: 'other' } as (typeof organisations)[0]])
+  const others = { ...stored('others'), organisation: 'other' }
+  await store.insert('entries', [others])
+  const ids = Array.from({ length: 1500 }, (_, i) => `e${i}`)
+  const changed = 'the file has changed since it was checked'
+  for (const [then, written] of [
+    [linesOf(...ids.slice(0, 1000), 'others'), 1000],
+    [linesOf(...ids.slice(0, 1000)), 0],
+    [linesOf('x', ...ids.slice(1)), 0],
+  ] as const) {
+    const file = fileWith(t, linesOf(...ids))
+    const changing: Store = {
+      ...store,
+      async dangerouslyFindAll(...call) {
+        const found = await store.dangerouslyFindAll(...call)
+        // The second batch is the last one that is checked.
+        if (JSON.stringify(call).includes('"e1499"')) writeFileSync(file, then)
+        return found
+      },
+    }
+    t.match(await tryCommand(loadCommand, changing, [file, ...intoEntries, '--upsert']), {
+      code: 1,
+      output: new RegExp(`^Interrupted .lines written: ${written} of 1500.: ${changed}\nRun it again`, 'm'),
+    })
+  }
+  t.match(await store.dangerouslyFind('entries', 'others'), { organisation: 'other' })
 })
 
 t.test('a load that is told to stop says what was written', async (t) => {
