@@ -10,12 +10,15 @@ import { A, fillTenants } from '../support/tenants.js'
 
 const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8'
 
+/** The application of the tests that only read. */
+const reading = testApp(t)
+
 /** The files that a page names, as paths of the service. */
 const filesOf = (html: string): string[] =>
   [...html.matchAll(/(?:href|src)="(?:\.\.\/)?(docs\/files\/[^"]+)"/g)].map(([, path]) => `/${path}`)
 
 t.test('the pages load only files of their own, from a folder whose name changes with their content', async (t) => {
-  const { app } = await testApp(t)
+  const { app } = await reading
   for (const [path, count] of [
     ['/docs', 6],
     ['/docs/errors', 3],
@@ -56,7 +59,7 @@ t.test('the guide links those who run the service, if their address is a setting
 })
 
 t.test('the programs that the guide links are the examples', async (t) => {
-  const { app } = await testApp(t)
+  const { app } = await reading
   const links = [...(await app.inject('/docs')).body.matchAll(/href="(docs\/(\w+\.(?:py|ts)))"/g)]
   t.same(
     links.map(([, , name]) => name),
@@ -70,7 +73,7 @@ t.test('the programs that the guide links are the examples', async (t) => {
 })
 
 t.test('files are compressed as the browser allows, and each is compressed once', async (t) => {
-  const { app } = await testApp(t)
+  const { app } = await reading
   const [, , style = ''] = filesOf((await app.inject('/docs')).body)
   const plain = (await app.inject(style)).rawPayload
   const get = (coding: string) => app.inject({ url: style, headers: { 'accept-encoding': coding } })
@@ -99,7 +102,7 @@ t.test('a caller that has a page or the document gets a 304', async (t) => {
 })
 
 t.test('all that a browser loads for /docs is smaller than 500 KB', async (t) => {
-  const { app } = await testApp(t)
+  const { app } = await reading
   let bytes = 0
   for (const url of ['/docs', '/openapi.json', ...filesOf((await app.inject('/docs')).body)]) {
     const { statusCode, rawPayload } = await app.inject({ url, headers: { 'accept-encoding': 'gzip, br' } })
@@ -110,7 +113,7 @@ t.test('all that a browser loads for /docs is smaller than 500 KB', async (t) =>
 })
 
 t.test('the address of the service leads a browser to /docs, and is an unknown path for programs', async (t) => {
-  const { app } = await testApp(t)
+  const { app } = await reading
   const browser = await app.inject({ url: '/', headers: { accept: BROWSER } })
   t.equal(browser.statusCode, 302)
   t.match(browser.headers, { location: 'docs', vary: 'accept' })
@@ -126,7 +129,7 @@ t.test('the address of the service leads a browser to /docs, and is an unknown p
 })
 
 t.test('/docs and /docs/errors describe every error', async (t) => {
-  const { app } = await testApp(t)
+  const { app } = await reading
   for (const path of ['/docs', '/docs/errors']) {
     const { body } = await app.inject(path)
     for (const [code, { status }] of Object.entries(problems)) {

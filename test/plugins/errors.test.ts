@@ -39,7 +39,7 @@ t.test('the type of a problem leads to the page that describes it', async (t) =>
 })
 
 t.test('an unknown path is 404, and a method that a path does not allow is 405', async (t) => {
-  const { app, keyOf } = await testApp(t)
+  const { app, keyOf } = await reading
   const authorization = `Bearer ${await keyOf(A)}`
   for (const url of ['/', '/v1', '/v1/', '/v2/entries', '/v1/entries/x/y', '/docs/nothing.html', '//']) {
     const response = await app.inject({ url, headers: { authorization } })
@@ -93,7 +93,7 @@ t.test('callers who are to come again later do not all come at the same time', a
 })
 
 t.test('every route only reads, and assistants ask by POST', async (t) => {
-  const { app } = await testApp(t)
+  const { app } = await reading
   const methods = [...app.printRoutes({ commonPrefix: false }).matchAll(/ \(([A-Z, ]+)\)$/gm)].map(([, each]) => each)
   t.ok(methods.length > 40)
   // GET /mcp only refuses.
@@ -128,7 +128,7 @@ t.test('a caller that does not accept JSON gets 406', async (t) => {
 })
 
 t.test('a URL that is too long gets 414, and one that is encoded wrongly 400', async (t) => {
-  const { app } = await testApp(t)
+  const { app } = await reading
   isProblem(t, await app.inject(`/v1/entries?name=${'x'.repeat(8000)}`), 'uri_too_long')
   isProblem(t, await app.inject(`/v1/entries/${'x'.repeat(8100)}`), 'uri_too_long')
   for (const url of ['/v1/entries/%zz', '/v1/entries?name=%ff', '/v1/entries?name=%', '/v1/entries?%zz=1']) {

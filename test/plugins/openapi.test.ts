@@ -17,6 +17,7 @@ import { openapiFile, recordExamples } from '../support/recorded.js'
 import { eachResource, resources } from '../support/resources.js'
 import { testStore } from '../support/store.js'
 import { A, fillTenants } from '../support/tenants.js'
+import { isThorough } from '../support/thorough.js'
 
 interface Media {
   schema: object
@@ -284,6 +285,11 @@ t.test(
         const [body, same] = [await bodyOf(path, type), await bodyOf(earlier, type)]
         t.equal(same, body, earlier)
         const servers = [{ url, description: 'This service' }]
+        // To parse YAML takes a second.
+        if (path.endsWith('.yaml') && host !== '[::1]:3000' && !isThorough) {
+          t.match(body, `\n  - url: ${url}\n    description: This service\n`)
+          continue
+        }
         const found = path.endsWith('.json') ? JSON.parse(body) : parse(body)
         t.same(found, { ...JSON.parse(JSON.stringify(app.swagger())), servers }, path)
       }

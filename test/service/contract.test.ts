@@ -157,8 +157,11 @@ const responses: [string, Shape][] = [
   [`/v1/users/${a.user._id}`, one(user)],
 ]
 
+/** The application of all tests. */
+const reading = testApp(t, { fill: fillTenants })
+
 t.test('each response has the fields of the contract and no other', async (t) => {
-  const { get } = await testApp(t, { fill: fillTenants })
+  const { get } = await reading
   const asked = (path: string) => responses.some(([url]) => url.startsWith(path))
   for (const [name] of eachResource) t.ok(asked(`/v1/${name}?`) && asked(`/v1/${name}/`), `${name}: both are asked for`)
   for (const [url, shape] of responses) {
@@ -176,20 +179,20 @@ t.test('each response has the fields of the contract and no other', async (t) =>
 })
 
 t.test('a record that a list expands is the same as in the entry by id', async (t) => {
-  const { get } = await testApp(t, { fill: fillTenants })
+  const { get } = await reading
   const { data } = (await get('/v1/entries?expand=dispatch,form,project,agent', A)).json()
   t.equal(data.length, 4)
   for (const entry of data) t.same(entry, (await get(`/v1/entries/${entry.id}`, A)).json().data, entry.id)
 })
 
 t.test('the answer to a singleChoice question is a string, to a multiChoice question an array', async (t) => {
-  const { get } = await testApp(t, { fill: fillTenants })
+  const { get } = await reading
   const { data } = (await get(`/v1/entries/${a.entry(1)._id}`, A)).json()
   t.same(data.answers, a.entry(1).answers)
 })
 
 t.test('the recipients of a dispatch keep their stored order', async (t) => {
-  const { get } = await testApp(t, { fill: fillTenants })
+  const { get } = await reading
   const { data } = (await get(`/v1/dispatches/${a.dispatch(1)._id}`, A)).json()
   t.same(
     data.recipients.agents.map(({ id }: { id: string }) => id),

@@ -499,7 +499,7 @@ const broken: Record<string, Broken> = {
     seed: 11,
   },
   'when a wrong reading of the clock is believed': { clock: (read) => read, seed: 11 },
-  'when a cursor forgets its last fresh row': { next: (cursor) => ({ ...cursor, fresh: null }) },
+  'when a cursor forgets its last fresh row': { next: (cursor) => ({ ...cursor, fresh: null }), seed: 19 },
   'when a cursor passes the last fresh row for good': {
     next: (cursor) => ({ ...cursor, settled: cursor.fresh ?? cursor.settled }),
   },
