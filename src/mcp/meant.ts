@@ -7,7 +7,8 @@ import { hasAny } from '../operations/list.js'
 import { resources } from '../pipelines/index.js'
 import type { ReferencesTo } from '../pipelines/joins.js'
 import { isInScope } from '../pipelines/stages.js'
-import { invalidParameter, unlessProblem } from '../problems/problems.js'
+import { invalidParameter, tookTooLong, unlessProblem } from '../problems/problems.js'
+import { onTimeout } from '../reading/cost.js'
 import { beginningOf } from '../reading/local-time.js'
 import { withQuestions } from '../reading/question-keys.js'
 import type { Reader } from '../reading/reader.js'
@@ -89,7 +90,8 @@ const idMeant = async (reader: Reader, name: string, given: string, say: (note: 
   const exactly = { [name]: { $or } }
   if (isId) {
     // Mostly it is no name, which is kept.
-    const isName = isListed && $or.length > 0 && (await unlessProblem(reader.count({ resource, conditions: exactly })))
+    const count = () => reader.count({ resource, conditions: exactly }).catch(onTimeout(() => tookTooLong('')))
+    const isName = isListed && $or.length > 0 && (await unlessProblem(count()))
     const others = isName ? (await namesBy(exactly, MOST_TWINS)).filter(({ id }) => id !== given) : []
     const ids = others.map(({ id }) => quoted(id)).join(', ')
     if (ids !== '') say(`${name} ${quoted(given)} was taken for an id, but it is also the name of ${ids}`)

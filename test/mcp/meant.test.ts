@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import t, { type Test } from 'tap'
 import { keysOf } from '../../src/keys/keys.js'
 import { isLike, nearestTo } from '../../src/mcp/spelling.js'
+import { QueryTimeout } from '../../src/store/store.js'
 import { testApp } from '../support/app.js'
 import { assistant, errorOf } from '../support/mcp.js'
 import { A, a, fillTenants } from '../support/tenants.js'
@@ -173,6 +174,7 @@ t.test('with a form, the text of a question stands for its key in every argument
     { by: 'uses' },
     { by: ['camels'] },
     { by: ['a=b', equal] },
+    { by: ['WATER', twoWords] },
     { measure: 'camels' },
     { answered: 'camels=x' },
     { by: 'status,' },
@@ -191,6 +193,7 @@ t.test('with a form, the text of a question stands for its key in every argument
       errors: [{ allowed: [commas, sign, twoWords] }],
     },
     { errors: [{ name: 'by', allowed: [...questions.slice(0, 5), keyOf(long), '3'] }] },
+    { error: 'by must not have the same value twice' },
     { error: 'by must not have the same value twice' },
     { errors: [{ name: 'measure' }] },
     { errors: [{ name: 'answered' }] },
@@ -290,4 +293,14 @@ t.test('records of one name are told apart by what people know, and an id that i
   const key = await keysOf(store, () => {}).issue({ organisation: A, name: 'Blind', without: ['personal'] })
   const blind = await assistant(t, app, key)
   t.match(await blind.ask('count_entries', { agent: 'Ade Ola' }), { total: 1, notes: undefined })
+  t.match(errorOf(await blind.call('describe_form', { form: 'twin3', question: 'any' })), {
+    errors: [{ name: 'question', allowed: [] }],
+  })
+  // Where the entries cannot be counted in time, the ids are told alone.
+  const slow = await testApp(t, { store: { ...store, count: async () => Promise.reject(new QueryTimeout(undefined)) } })
+  const late = await assistant(t, slow.app, await slow.keyOf(A))
+  t.match(errorOf(await late.call('check_entries', { form: 'TWIN' })), {
+    error: 'form is the name of several forms, and allowed has their ids: twin3; twin2; twin1',
+  })
+  t.match(await late.ask('count_entries', { form: 'twin1' }), { total: 2 })
 })
