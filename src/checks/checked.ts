@@ -40,11 +40,7 @@ export interface Checked {
   readonly hash: string
 }
 
-/**
- * Checks the entries that match. The agent of the query does not narrow them.
- * @param shown the only agent whose rows are kept
- * @throws the problem `invalid_parameter` if they are too many or too large
- */
+/** Checks entries, of all agents. If `shown` is given, only its rows are kept. Too many throw `invalid_parameter`. */
 export const checkedEntries = async (reader: Reader, query: ChecksQuery, shown?: string): Promise<Checked> => {
   const { agent, minEntries, zone, ...filters } = await withQuestions(reader, query)
   const conditions = entries.conditions(filters)

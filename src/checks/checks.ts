@@ -60,14 +60,7 @@ export class Findings {
     this.looked[row] = at(this.looked, row) | bitOf(check)
   }
 
-  flag(
-    check: EntryCheck,
-    row: number,
-    value: Flag['value'],
-    bounds: Bounds,
-    n: number,
-    more: Partial<Flag> = {},
-  ): void {
+  flag(check: EntryCheck, row: number, value: Flag['value'], bounds: Bounds, n: number, more: Partial<Flag> = {}) {
     if (!this.checks.includes(check)) return
     this.found[row] = at(this.found, row) | bitOf(check)
     const of = this.flags.get(row) ?? { flags: [], flagCount: 0 }
@@ -95,11 +88,10 @@ export function* findIn(columns: Columns, checks: readonly Check[], minEntries: 
   return findings
 }
 
-const medianOf = (column: Uint32Array | Float64Array, rows: Iterable<number>): number =>
-  quantile(
-    Float64Array.from(rows, (row) => at(column, row)),
-    0.5,
-  )
+const medianOf = (column: Uint32Array | Float64Array, rows: Iterable<number>): number => {
+  const values = Float64Array.from(rows, (row) => at(column, row))
+  return quantile(values, 0.5)
+}
 
 type Work = Generator<void, void>
 
@@ -168,10 +160,8 @@ function* ofNumbers(findings: Findings, minEntries: number): Work {
       yield
       if (low === high) continue
       const bounds = [low - RANGES * (high - low), high + RANGES * (high - low)] as const
-      const question = {
-        key: questionKey(text),
-        question: ownText(text.slice(0, SHOWN).replace(/[\ud800-\udbff]$/, '')),
-      }
+      const beginning = ownText(text.slice(0, SHOWN).replace(/[\ud800-\udbff]$/, ''))
+      const question = { key: questionKey(text), question: beginning }
       for (const [i, row] of rows.entries()) {
         const value = at(numbers, i)
         findings.look('number', row)

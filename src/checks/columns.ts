@@ -28,7 +28,6 @@ const helps = 'a narrower filter, such as createdSince or form, or fewer checks 
 export const tooMuch = (fault: string) =>
   invalidParameter('createdSince', `must leave fewer entries: ${fault}; ${helps}`)
 
-/** A question of a form. */
 export interface Question {
   readonly text: string
   /** The numbers that were answered, and the row of each. */

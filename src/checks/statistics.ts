@@ -1,12 +1,10 @@
 // Statistics that a few wrong values do not move. Each works on its array in place.
 
-/**
- * What lies at a part of the values, from 0 to 1, as spreadsheets, numpy and R have it by default. NaN without values. It
- * sorts them, because whoever chooses their order can make a selection slow.
- */
+/** What lies at a part of the values, from 0 to 1, as spreadsheets, numpy and R have it. NaN without values. */
 export const quantile = (values: Float64Array, part: number): number => {
   const place = part * (values.length - 1)
   const low = Math.floor(place)
+  // Whoever chooses the order of values can make a selection slow.
   values.sort()
   const [value, next] = [values[low] as number, values[Math.ceil(place)] as number]
   return value + (next - value) * (place - low)

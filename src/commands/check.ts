@@ -95,9 +95,8 @@ export const checkCommand: MakeCommand = ({ out, tell, open }) =>
           errors.push(...checkRecord(document))
           const change = isKey && errors.length === 0 ? changeIn(document as never) : undefined
           if (change !== undefined) errors.push(change)
-          if (withStamp && (await isAhead(document[CHANGED_AT]))) {
+          if (withStamp && (await isAhead(document[CHANGED_AT])))
             errors.push(`${CHANGED_AT}: is ahead of the database’s clock, and no feed shows the record until then`)
-          }
           return errors
         }
         for await (const batch of store.dangerouslyReadAll(name)) {

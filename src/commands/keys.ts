@@ -131,9 +131,8 @@ const rotatable = async (store: Store, keyId: string, stored: StoredKey | undefi
   if (stored.error !== undefined) throw new CommandError(`Key ${keyId} is invalid: ${stored.error}`)
   const document = stored.document as ApiKeyDocument
   const { organisation, successor, revokedAt, expiresAt } = document
-  if ((await store.dangerouslyFind('organisations', organisation)) === undefined) {
+  if ((await store.dangerouslyFind('organisations', organisation)) === undefined)
     throw new CommandError(`Organisation ${organisation} of key ${keyId} does not exist: no key takes its place`)
-  }
   if (successor) throw new CommandError(`Key ${keyId} has been rotated: its successor is ${successor}`)
   const isOver = revokedAt ? 'is revoked' : expiresAt && expiresAt <= new Date() ? 'has expired' : undefined
   if (isOver === undefined) return document

@@ -91,9 +91,8 @@ const read = (text: string, schema: TObject, organisation: string): Omit<Line, '
   if (key !== undefined) return { error: `has the key ${JSON.stringify(key)} twice in one object` }
   const { id, ...fields } = record as Record<string, unknown>
   if (id !== undefined && '_id' in fields) return { error: 'has both id and _id' }
-  if ('organisation' in fields && fields.organisation !== organisation) {
+  if ('organisation' in fields && fields.organisation !== organisation)
     return { error: `organisation: must be ${organisation} or left out` }
-  }
   const document = withDates({ ...(id !== undefined && { _id: id }), ...fields, organisation }, schema)
   const schemaErrors = messagesOf(Value.Errors(schema, document))
   const error =
@@ -129,15 +128,13 @@ const unstorableIn = (value: unknown, line: string, path: readonly string[] = []
   // JSON.parse() reads a number that is too large as Infinity, which JSON cannot express.
   if (typeof value === 'number' && !Number.isFinite(value)) return `${place}: contains a number beyond ±1.8e308`
   const isInexact = typeof value === 'number' && Math.abs(value) > Number.MAX_SAFE_INTEGER
-  if (isInexact && Math.abs(value) < EXPONENT_FROM && !line.includes(String(value))) {
+  if (isInexact && Math.abs(value) < EXPONENT_FROM && !line.includes(String(value)))
     return `${place}: contains an integer beyond ±${Number.MAX_SAFE_INTEGER} that would lose digits`
-  }
   if (typeof value !== 'object' || value === null) return undefined
   if (path.length > MAX_DEPTH) return `${place}: is nested deeper than ${MAX_DEPTH} levels`
   for (const [name, inner] of Object.entries(value)) {
-    if (UNSTORABLE_NAME.test(name)) {
+    if (UNSTORABLE_NAME.test(name))
       return `${place}: contains the property name ${JSON.stringify(name)}, which cannot be stored`
-    }
     const error = unstorableIn(inner, line, [...path, name])
     if (error !== undefined) return error
   }
@@ -146,9 +143,8 @@ const unstorableIn = (value: unknown, line: string, path: readonly string[] = []
 
 /** Replaces strings by dates wherever the schema has a date. Strings that are not valid instants stay as they are. */
 const withDates = (value: unknown, schema: TSchema | undefined): unknown => {
-  if (KindGuard.IsDate(schema)) {
+  if (KindGuard.IsDate(schema))
     return typeof value === 'string' && !INEXACT.test(value) ? (instantOf(value) ?? value) : value
-  }
   if (!KindGuard.IsObject(schema) || typeof value !== 'object' || value === null) return value
   return Object.fromEntries(
     Object.entries(value).map(([name, field]) => [name, withDates(field, schema.properties[name])]),
@@ -182,9 +178,8 @@ const messageOf = ({ type, path, message, schema }: ValueError, date: string): s
   if (type === ValueErrorType.ObjectRequiredProperty) return `${field}: is missing`
   if (type === ValueErrorType.ObjectAdditionalProperties) return `${field}: is not a known field`
   if (KindGuard.IsDate(schema)) return `${field}: must be ${date}, from the year 0001 to 9999 in UTC`
-  if (KindGuard.IsUnion(schema) && schema.anyOf.every(KindGuard.IsLiteral)) {
+  if (KindGuard.IsUnion(schema) && schema.anyOf.every(KindGuard.IsLiteral))
     return `${field}: must be one of ${schema.anyOf.map((literal) => literal.const).join(', ')}`
-  }
   if (type === ValueErrorType.StringPattern && schema.description) return `${field}: ${schema.description}`
   return `${field}: ${message.charAt(0).toLowerCase()}${message.slice(1)}`
 }

@@ -205,16 +205,14 @@ const check = async (store: Store, target: Target, batches: AsyncIterable<readon
         const { [CHANGED_AT]: _, [former.project]: _projects, [former.form]: _forms, ...record } = stored
         if (!isOwn) invalid(`id: ${id} belongs to another organisation`)
         else if (isDeepStrictEqual(record, document)) done.add(number)
-        else if (mode === 'insert') {
+        else if (mode === 'insert')
           invalid(`id: ${id} already exists in ${collection} as another record; use --upsert to replace it`)
-        }
       }
       seen.set(id, number)
     }
     if (mode === 'delete') continue
-    for (const { number, text } of await missingReferences(store, collection, organisation, batch)) {
+    for (const { number, text } of await missingReferences(store, collection, organisation, batch))
       missing.add(`line ${number}: ${text}`)
-    }
   }
   return { count, done, errors, missing, digests }
 }

@@ -35,9 +35,8 @@ export const organisationsCommand: MakeCommand = ({ result, tell, audit, ask, op
         .option(...BY)
         .action(async ({ name, id = randomBytes(12).toString('hex'), by }) => {
           const store = open()
-          if ((await store.dangerouslyFind('organisations', id)) !== undefined) {
+          if ((await store.dangerouslyFind('organisations', id)) !== undefined)
             throw new CommandError(`Organisation ${id} exists already`)
-          }
           const createdAt = new Date()
           await store.insert('organisations', [{ _id: id, name, createdAt, updatedAt: createdAt }])
           result({ id, name, createdAt }, [

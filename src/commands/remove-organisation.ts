@@ -51,9 +51,8 @@ export const removeOrganisation = async (
   // after the mark are all that anybody has.
   const since = organisation?.removingSince ?? new Date()
   const isSame = { createdAt: organisation?.createdAt ?? null }
-  if (organisation && !(await store.update('organisations', id, { removingSince: since }, isSame))) {
+  if (organisation && !(await store.update('organisations', id, { removingSince: since }, isSame)))
     throw new CommandError(`Organisation ${id} was removed meanwhile: nothing of it was deleted`)
-  }
   audit('organisations remove begins', by, { organisation: id })
   const { all, working } = await keysIn(store, id)
   const keys = keysOf(store, () => {})
@@ -65,9 +64,8 @@ export const removeOrganisation = async (
   const wereRevoked = all.some(({ revokedAt }) => Number(revokedAt) > Date.now() - REVOKED_MS)
   if (working.length > 0 || wereRevoked) await wait(REVOKED_MS)
   // Another removal may have ended meanwhile, or there was no organisation to mark.
-  if ((await store.dangerouslyFindAll('organisations', { _id: id, removingSince: null }, 1)).length > 0) {
+  if ((await store.dangerouslyFindAll('organisations', { _id: id, removingSince: null }, 1)).length > 0)
     throw new CommandError(`Organisation ${id} was added again meanwhile: nothing of it was deleted`)
-  }
   const { deleted, total } = await erase(store, id)
   return { deleted, keysRevoked: working.length, isNothing: total + working.length === 0 }
 }

@@ -98,10 +98,7 @@ const commandsIn = (command: CommandUnknownOpts): CommandUnknownOpts[] => [
   ...command.commands.flatMap(commandsIn),
 ]
 
-/**
- * Runs a command. If the reader of the result goes early, as `head` does, it ends without a message.
- * @returns the exit code
- */
+/** Gives the exit code. If the reader of the result goes early, as `head` does, it ends without a message. */
 export const runCommand = async (
   make: MakeCommand,
   argv: readonly string[],

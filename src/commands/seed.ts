@@ -52,15 +52,12 @@ export const seedCommand: MakeCommand = ({ result, tell, audit, counting, open, 
     .action(async ({ live, force = false, by, ...given }, command) => {
       const options = { ...demoOptions, ...given }
       const sizes = (['organisations', 'dispatches', 'entries'] as const).filter((name) => given[name] !== undefined)
-      if (options.scenario !== 'demo' && sizes[0] !== undefined) {
+      if (options.scenario !== 'demo' && sizes[0] !== undefined)
         command.error(`error: --${sizes[0]} is for the scenario demo alone`)
-      }
-      if (options.scenario === 'worst-case' && options.until !== undefined) {
+      if (options.scenario === 'worst-case' && options.until !== undefined)
         command.error('error: --until is not for the scenario worst-case, whose dates are at the edges')
-      }
-      if (options.entries > 0 && options.dispatches < options.organisations) {
+      if (options.entries > 0 && options.dispatches < options.organisations)
         command.error('error: --entries needs at least one dispatch for each organisation')
-      }
       const store = open()
       // The data takes long to load, and only this command needs it.
       const { scenarioData } = await import('../../seed/scenarios.js')

@@ -32,18 +32,13 @@ export const whenOver = ({ raw }: FastifyReply, callback: () => void): void => {
   else raw.on('close', callback)
 }
 
-/**
- * Closes the connection of a request in the middle of its response. HTTP/1.0 tells the end of a response by that of the
- * connection, which is reset then, so that no caller takes what it has for the whole.
- */
+/** Closes a connection in the middle of a response, so that no caller takes what it has for the whole. */
 export const cutOff = (response: ServerResponse): void => {
+  // HTTP/1.0 tells the end of a response by that of the connection.
   if (response.req.httpVersion === '1.0') response.req.socket.resetAndDestroy()
   else response.destroy()
 }
 
-/**
- * Whether the system has taken the whole response of a request that has just ended. Node says that a response is finished
- * also when its connection was closed in the middle of it.
- */
+/** Whether the system has taken the whole response. Node calls it finished also where it was cut off. */
 export const wasSent = ({ raw, request: { socket } }: FastifyReply): boolean =>
   raw.writableEnded && (!socket.destroyed || socket.writableFinished)

@@ -12,10 +12,7 @@ import { sharedLookUp } from './look-ups.js'
 
 /** How long a stored key is known without a query, in milliseconds. */
 const KNOWN_MS = 25_000
-/**
- * The time from a revocation until no request with the key begins to read any more, in milliseconds. The last request may be
- * accepted at the end of KNOWN_MS, and then waits for its turn.
- */
+/** How long after a revocation a request may begin to read, in milliseconds: it may wait behind KNOWN_MS. */
 export const REVOKED_MS = 30_000
 /** How long an unknown key is refused without a query, in milliseconds. */
 const UNKNOWN_MS = 5000
@@ -27,7 +24,7 @@ const IN_USE_MS = 3_600_000
 const LAST_USED_MS = 60_000
 /** The length of a SHA-256 in hexadecimal. */
 const HASH_LENGTH = 64
-/** The schema of a stored key. Fields that other programs added are allowed. */
+/** Fields that other programs added are allowed. */
 export const STORED_KEY = { ...collections.apiKeys.schema, additionalProperties: true }
 
 /** What a request may read, and the key that allows it. */
@@ -237,10 +234,7 @@ export const keysOf = (
       throw new NotIssued(`Key ${_id} was rotated or revoked meanwhile: no other key takes its place`)
     },
 
-    /**
-     * Revokes a key for good.
-     * @returns the key as it is stored then, and whether it was not revoked before; undefined if it does not exist
-     */
+    /** Revokes a key for good. Returns it as it is stored then, and whether it was not revoked before, if it exists. */
     async revoke(keyId: string, revokedBy?: string): Promise<{ stored: StoredKey; isFirst: boolean } | undefined> {
       const fields = { revokedAt: new Date(now()), ...(revokedBy !== undefined && { revokedBy }) }
       const before = await findStored(keyId)
@@ -263,11 +257,7 @@ export const keysOf = (
       return [...known.values()].filter((found) => isInUse(found) && isEnding(found)).length
     },
 
-    /**
-     * Returns the scope of a key, or why it is refused.
-     * @param address of the caller
-     * @throws Overloaded if too many unknown keys from this address are being looked up
-     */
+    /** The scope of a key, or why it is refused. Many unknown keys from one address throw Overloaded. */
     async verify(key: string, address = ''): Promise<KeyScope | RefusedKey> {
       const keyId = keyIdOf(key)
       if (keyId === undefined) return { refused: 'malformed' }

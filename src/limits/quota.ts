@@ -10,12 +10,10 @@ export class Quota {
   /** What is left to each key in its window. */
   readonly #left: LRUCache<string, number>
 
-  /**
-   * @param most how much a key may use in each window
-   * @param now a clock that nobody can set, in milliseconds
-   */
   constructor(
+    /** How much a key may use in each window. */
     readonly most: number,
+    /** A clock that nobody can set, in milliseconds. */
     now = () => performance.now(),
   ) {
     this.#left = new LRUCache({ max: KEYS, ttl: WINDOW_S * 1000, ttlResolution: 0, noUpdateTTL: true, perf: { now } })

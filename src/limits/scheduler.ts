@@ -81,15 +81,13 @@ export class Ticket {
   reserved = 0
   #begun: Promise<void> | undefined
 
-  /**
-   * @param signal aborts when nobody wants the result any more
-   * @param isWork whether it only works, and holds no response
-   */
   constructor(
     readonly scheduler: FairScheduler,
     readonly key: string,
     readonly account: Account,
+    /** Aborts when nobody wants the result any more. */
     readonly signal: AbortSignal,
+    /** Whether it only works, and holds no response. */
     readonly isWork = false,
   ) {}
 
@@ -140,10 +138,7 @@ export class Ticket {
     await this.enter(LARGE)
   }
 
-  /**
-   * Lets other tasks run while it waits for something else. If it was running, it then waits for its turn again.
-   * @throws Overloaded if many tasks of its key wait so
-   */
+  /** Lets others run while it waits for something else, then takes its turn. It throws Overloaded if many tasks do. */
   async aside<T>(work: () => Promise<T>): Promise<T> {
     const { isRunning, size, account } = this
     if (account.aside >= MOST_ASIDE) throw new Overloaded()
@@ -156,10 +151,7 @@ export class Ticket {
     return result
   }
 
-  /**
-   * Does a piece of the work as a large task: gives up its place, waits for a large one, works, and gives back what the work
-   * held. Between two pieces, others have their turns.
-   */
+  /** Does a piece of work as a large task, and gives back what it held. Between two, others have their turns. */
   inTurn<T>(work: () => Promise<T>, waitMs?: number): Promise<T> {
     return this.aside(async () => {
       const { held } = this
@@ -173,10 +165,7 @@ export class Ticket {
     })
   }
 
-  /**
-   * Does work that needs memory between its turns. It is reserved when the first of them begins, so that none waits for memory
-   * that others hold. Work inside of it needs no more.
-   */
+  /** Reserves memory at the first turn of work, so that none waits for what others hold. Work inside needs no more. */
   async reserving<T>(bytes: number, work: () => Promise<T>): Promise<T> {
     if (this.needs > 0) return work()
     this.needs = bytes

@@ -1,10 +1,7 @@
 // How the work of a request is done: in slices between which other requests go on, and never beyond its end.
 import { setImmediate } from 'node:timers/promises'
 
-/**
- * Does work that yields between its slices. Other requests go on there. Work of one slice does not wait.
- * @param signal ends the work after a slice; the promise rejects with its reason
- */
+/** Does work that yields between its slices, where other requests go on, and the signal may end it with its reason. */
 export const runInSlices = async <T>(work: Generator<void, T>, signal?: AbortSignal): Promise<T> => {
   for (;;) {
     const { done, value } = work.next()

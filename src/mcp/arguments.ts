@@ -6,10 +6,7 @@ export type Given = Readonly<Record<string, unknown>>
 
 export const firstSentence = (description: string): string => description.split(/(?<=\.) /)[0] as string
 
-/**
- * Arguments as an assistant reads them: types, words, and the first sentence of each description. Some clients know no
- * `additionalProperties`.
- */
+/** As an assistant reads them: types, words and first sentences. Some clients know no `additionalProperties`. */
 export const inBrief = ({ properties, additionalProperties, ...schema }: TObject): object => {
   const brief = ({ type, enum: words, items, default: usual, description = '' }: TSchema) => ({
     type: ['array', 'integer'].includes(type) ? type : 'string',

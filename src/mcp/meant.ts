@@ -57,10 +57,7 @@ const knownOf = async (reader: Reader, name: string, id: string): Promise<string
   return `${id} (${parts.filter(Boolean).join(', ')})`
 }
 
-/**
- * @param say takes what the result says of it
- * @throws the problem `invalid_parameter` if there is no such record, or several have the name
- */
+/** `say` takes what the result says of it. Without such a record, or with several, it throws `invalid_parameter`. */
 const idMeant = async (reader: Reader, name: string, given: string, say: (note: string) => void): Promise<string> => {
   const { resource, shown } = named[name] as (typeof named)[string]
   const { collection, article } = resource

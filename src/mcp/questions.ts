@@ -14,10 +14,7 @@ const [MOST_WORDS, MOST_SEARCHED] = [50, 1000]
 /** So many questions are looked at before other requests go on: long ones take half a millisecond each. */
 const SLICE = 10
 
-/**
- * Questions with what they have of a key, a text or words: all of it, the same words, or so many of them. The nearest are
- * first.
- */
+/** Questions by what they have of a key, a text or words: all, the same words, or so many. The nearest are first. */
 function* rankedBy(asked: string, words: readonly string[], all: readonly Question[]) {
   const ranked: { question: Question; rank: number }[] = []
   for (const question of all) {
@@ -31,10 +28,7 @@ function* rankedBy(asked: string, words: readonly string[], all: readonly Questi
   return ranked.sort((a, b) => b.rank - a.rank)
 }
 
-/**
- * The questions of a form that a key, a text or words mean.
- * @throws the problem `invalid_parameter` if there is none
- */
+/** The questions that a key, a text or words mean. Without one it throws the problem `invalid_parameter`. */
 export const questionsMeant = async (reader: Reader, all: readonly Question[], name: string, asked: string) => {
   const words = wordsIn(asked.slice(0, MOST_CHARACTERS)).slice(0, MOST_WORDS)
   const ranked = await runInSlices(rankedBy(asked, words, all), reader.ticket.signal)
@@ -48,11 +42,7 @@ export const questionsMeant = async (reader: Reader, all: readonly Question[], n
   throw wrong(name, message, shown)
 }
 
-/**
- * A question, and maybe its answer, that stands for a text.
- * @param say takes what the result says of it
- * @throws the problem `invalid_parameter` if there is none, or there are several
- */
+/** The question, and maybe its answer, that a text means. None or several throw the problem `invalid_parameter`. */
 export const questionMeant = async (
   reader: Reader,
   form: string,
@@ -89,10 +79,7 @@ const known: Readonly<Record<string, RegExp>> = {
   answered: /^[\da-f]{12}(=|$)/,
 }
 
-/**
- * Arguments with a key in the place of each text that may be of a question, so that they can be checked; and these texts by
- * the keys. It is the right key if a question has the text.
- */
+/** Puts a key in the place of each text that may be of a question: it is right if one has it. `asked` has the texts. */
 export const keyed = (given: Given): { texts: Given; asked: ReadonlyMap<string, string> } => {
   const asked = new Map<string, string>()
   if (given.form === undefined) return { texts: given, asked }

@@ -18,10 +18,7 @@ const ENOUGH_BYTES = 48 * 1024
 /** More bytes of JSON are not parsed, because that would hold up other requests. */
 const MOST_BYTES = 4 * 1024 * 1024
 
-/**
- * The first of some records as values.
- * @throws the problem `response_too_large` for a record that is too large
- */
+/** The first of some records as values. One that is too large throws the problem `response_too_large`. */
 export const valuesOf = async (
   records: readonly BsonDocument[],
   projection: Projection,

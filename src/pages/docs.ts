@@ -34,9 +34,8 @@ export const docsPage = async (app: FastifyInstance): Promise<void> => {
   servePage(app, '/docs', 'docs.html', replacements)
   servePage(app, '/docs/errors', 'errors.html', replacements)
   // The second imports the first, so their names stay as they are.
-  for (const name of ['sync.py', 'check.py', 'sync.ts']) {
+  for (const name of ['sync.py', 'check.py', 'sync.ts'])
     serve(app, `/docs/${name}`, fileOf(readFileSync(new URL(name, examples))))
-  }
   leadToPage(app, '/docs')
   // People who open the address of the service want the documentation; programs get the same as from any unknown path.
   app.get('/', { schema: { hide: true } }, (request, reply) => {

@@ -23,10 +23,7 @@ const LEVEL = 9
 
 const hashOf = (body: Buffer): string => createHash('sha256').update(body).digest('hex').slice(0, 12)
 
-/**
- * Adds the headers of a page to all responses of this instance.
- * @param sources from where the page may load what
- */
+/** Adds the headers of a page to all responses of this instance. The sources are from where it may load what. */
 export const protectPages = (app: FastifyInstance, sources: readonly string[]): void => {
   const policy = [...sources, "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'"]
   const headers = { 'content-security-policy': policy.join('; '), 'x-content-type-options': 'nosniff' }
@@ -55,21 +52,12 @@ export const fileOf = (body: Buffer, level = LEVEL): SendFile => {
   }
 }
 
-/** Serves a file at a path. */
-export const serve = (
-  app: FastifyInstance,
-  path: string,
-  send: SendFile,
-  headers: Record<string, string> = {},
-): void => {
+export const serve = (app: FastifyInstance, path: string, send: SendFile, headers: Record<string, string> = {}) => {
   const usual = { 'content-type': TYPES[extname(path)], 'cache-control': 'no-cache', vary: 'accept-encoding' }
   app.get(path, { schema: { hide: true } }, (request, reply) => send(request, reply.headers({ ...usual, ...headers })))
 }
 
-/**
- * The files of a page, in a folder whose name changes with the content of any of them, so that browsers keep them, and they
- * find each other by their plain names.
- */
+/** The files of a page, by their plain names in a folder named by their content, so that browsers keep them. */
 export const folderOf = (page: string, urls: readonly URL[]) => {
   const bodies = urls.map((url) => readFileSync(url))
   const folder = `${page}/files/${hashOf(Buffer.concat(bodies))}`
@@ -83,11 +71,7 @@ export const serveFiles = (app: FastifyInstance, { folder, files }: ReturnType<t
   return folder
 }
 
-/**
- * Serves a page. Its address is without a slash at its end, so that the page can name its files relative to one address
- * behind a proxy with a prefix.
- * @param replacements what stands in the page between two %, by its name
- */
+/** Serves a page without a slash, so that its relative names are right behind a prefix. %NAME% is replaced in it. */
 export const servePage = (
   app: FastifyInstance,
   path: string,

@@ -29,7 +29,6 @@ export const openapiRoutes = (app: FastifyInstance): void => {
     })
     const send: ReturnType<typeof fileOf> = (request, reply) => files.memo(baseOf(request, publicUrl))(request, reply)
     const headers = { ...HEADERS, 'content-type': `application/${format}; charset=utf-8` }
-    // /docs/json and /docs/yaml are the addresses of earlier releases.
-    for (const path of [`/openapi.${format}`, `/docs/${format}`]) serve(app, path, send, headers)
+    serve(app, `/openapi.${format}`, send, headers)
   }
 }

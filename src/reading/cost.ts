@@ -47,10 +47,7 @@ export const onTimeout =
     throw error instanceof QueryTimeout ? toProblem() : error
   }
 
-/**
- * The problem of a list for which the database took too long: it names the parameters, and what would help.
- * @param isFar whether the page has a number greater than 1, so that the rows before it are skipped
- */
+/** Names the parameters of a list that took too long, and what would help. A far page skips the rows before it. */
 export const timeoutProblem = (store: Known, selection: Selection, isFar: boolean): ProblemError => {
   const { resource, conditions, order, given } = selection
   const sorted = order.field === '_id' ? [] : ['sortBy']

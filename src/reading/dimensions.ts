@@ -12,7 +12,6 @@ export type Value = string | number | { readonly longitude: number; readonly lat
 export interface Dimension {
   /** As `by` has it. */
   readonly name: string
-  /** The group of an entry. */
   readonly group: Expression
   /** The values that a group of the database has in a response: none, one, or several answers. What is undefined is no value. */
   readonly valuesIn: (bytes: Buffer, group: Element | undefined) => Iterable<Value | undefined>
@@ -72,10 +71,7 @@ export const numberOfAnswers = (bytes: Buffer, answers: Element): number | undef
   return undefined
 }
 
-/**
- * What `by` names.
- * @param question the text of the question, if it names one
- */
+/** What `by` names. The question is the text of the one that it names, if it names one. */
 export const dimensionOf = async (name: string, zone: string, question?: string): Promise<Dimension> => {
   if (question !== undefined) return { name, group: answersTo(question), order: byAnswer, valuesIn: wordsIn }
   const [field, detail] = name.split(':') as [string, string?]

@@ -27,10 +27,7 @@ export const isPlace: Expression = {
   ],
 }
 const before = (time: Date, ms: number): Expression => ({ $literal: new Date(time.getTime() - ms) })
-/**
- * Whether a clock shows a time of the years that can be written when an entry was created.
- * @param first how much the clock is before UTC at the first of these times, and at the last, in milliseconds
- */
+/** Whether a clock that is so many milliseconds before UTC, at first and at last, shows a year that can be written. */
 export const isCreatedWithin = (first: number, last: number): Expression => ({
   $and: within('$createdAt', before(YEAR_1, first), before(YEAR_9999, last)),
 })

@@ -30,10 +30,7 @@ const [number, instant] = [Type.Optional(Type.Number()), Type.Optional(Type.Stri
 const schema = Type.Object({ west: number, south: number, east: number, north: number, first: instant, last: instant })
 const write = compileDocuments({ schema, named: new Map() })
 
-/**
- * The box around all places that a key sees, and the first and the last `createdAt`. Undefined without entries, and where it
- * takes too long to find, or is of a type that a record must not have.
- */
+/** The box around all places that a key sees, and the first and the last `createdAt`. Undefined without entries. */
 export const extentOf = (reader: Reader): Promise<Extent | undefined> => {
   const { scope } = reader
   const hasPlaces = 'location' in viewOf(scope.without).shown(EntryListItem).properties
@@ -53,6 +50,7 @@ export const extentOf = (reader: Reader): Promise<Extent | undefined> => {
   return reader.kept(query, (shared) => shared.inTurn(() => read(shared)).catch(leftOut)).catch(leftOut)
 }
 
+/** It is left out where it takes too long to find, or is of a type that a record must not have. */
 const leftOut = (error: unknown): undefined => {
   if (![QueryTimeout, Overloaded, UnreadableDocument].some((known) => error instanceof known)) throw error
 }

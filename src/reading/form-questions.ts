@@ -42,27 +42,10 @@ class Counted {
 
 type Answered = Map<Counted, Set<string>>
 
-export interface ObservedQuestions {
-  /** In the order of their mean place. */
-  readonly questions: readonly Counted[]
-  readonly entries: number
-  /** How much memory the texts of questions and types take. */
-  readonly texts: number
-}
-
-/**
- * Counts the questions of the entries that match.
- * @param hasWords whether their answers are counted too
- * @param limit how many entries are read
- * @returns what is too much, if the questions are too many or too large
- */
-export const observe = async (
-  reader: Reader,
-  filters: object,
-  hasWords: boolean,
-  limit?: number,
-): Promise<ObservedQuestions | string> => {
+/** Counts the questions of entries, up to a limit, with `hasWords` their answers too. A text says what is too much. */
+export const observe = async (reader: Reader, filters: object, hasWords: boolean, limit?: number) => {
   const all = new Map<string, Counted>()
+  /** How many entries were read, and how much memory the texts of questions and types take. */
   let [entries, texts] = [0, 0]
   const isSliceOver = slices()
   const begin = (question: string): Counted => {
@@ -140,10 +123,7 @@ export const observe = async (
   return { questions, entries, texts }
 }
 
-/**
- * The questions of a form, in the order of their mean place.
- * @throws the problem `invalid_parameter` if they are too many
- */
+/** The questions of a form by their mean place. If they are too many, it throws the problem `invalid_parameter`. */
 export const formQuestions = (reader: Reader, form: string) => {
   const query = Query.in(reader.scope, 'entries', [{ form }], [{ $project: { answers: 1, createdAt: 1 } }])
   return reader.kept(query, async (shared) => {

@@ -4,25 +4,16 @@ import type { Scope } from '../pipelines/stages.js'
 import { fromPayload, type Start, toPayload } from './position.js'
 import { bindingOf, decodeToken, encodeToken, FIRST_CURSOR, invalidCursor } from './token.js'
 
-export interface PageTokens {
-  /** Where the request begins, by its token. */
-  readonly start: Start | undefined
-  encode(parameter: 'cursor' | 'after', start: Start): string
-}
+export type PageTokens = ReturnType<typeof tokensOf>
 
-/**
- * The tokens of a list. Each is bound to the organisation, the operation, all filters and the order, and what the key sees.
- * @throws the problem `invalid_cursor` if the request has a token that is not of this list
- */
-export const tokensOf = (scope: Scope, operationId: string, parameters: Partial<Listing>): PageTokens => {
+/** The tokens of a list, bound to organisation, operation, filters, order and view: others throw `invalid_cursor`. */
+export const tokensOf = (scope: Scope, operationId: string, parameters: Partial<Listing>) => {
   const { page, perPage, total, fields, expand, embed, answers, unreadable, cursor, after, ...list } = parameters
   const binding = (parameter: string) => bindingOf(scope, operationId, parameter, Object.entries(list).sort())
   const [parameter, token] =
     after === undefined ? ['cursor', cursor === FIRST_CURSOR ? undefined : cursor] : ['after', after]
   const start = token === undefined ? undefined : fromPayload(decodeToken(parameter, binding(parameter), token))
   if (token !== undefined && start === undefined) throw invalidCursor(parameter)
-  return {
-    start,
-    encode: (parameter, start) => encodeToken(binding(parameter), toPayload(start)),
-  }
+  const encode = (parameter: 'cursor' | 'after', start: Start) => encodeToken(binding(parameter), toPayload(start))
+  return { start, encode }
 }

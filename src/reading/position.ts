@@ -13,31 +13,22 @@ export interface Start {
   readonly isInclusive: boolean
 }
 
-/**
- * The longest id and the longest text of a sort value in a token: room for ids of 500 and names of 250 characters,
- * whatever these are. A token with both is shorter than 6,100 bytes, so that it fits into a URL.
- */
+/** The longest id in a token: room for 500 characters, whatever these are. */
 export const MAX_ID_BYTES = 2000
+/** The longest text of a sort value: room for 250. A token with both has less than 6,100 bytes: it fits into a URL. */
 const MAX_VALUE_BYTES = 1000
 const MAX_TIME = 8.64e15
 
-/**
- * The position of a record, or undefined if it has none: its id is not a string or a very long one, or its
- * sort value is a very long string or of a type that no response shows.
- * @param sortBy the stored name of the sort field, which the record must have kept
- */
+/** The position of a record by the stored name of a sort field, which it must have kept. Undefined if it has none. */
 export const positionOf = (record: BsonDocument, sortBy: string): Position | undefined => {
+  // The id may be no string or a very long one, the value a very long string or of a type that no response shows.
   const id = sortValueOf(record, '_id', MAX_ID_BYTES)
   const value = sortBy === '_id' ? null : sortValueOf(record, sortBy)
   return typeof id === 'string' && value !== undefined ? { value, id } : undefined
 }
 
 /** The value of a field, null if the record has none, or undefined if it cannot be part of a position. */
-export const sortValueOf = (
-  { bytes }: BsonDocument,
-  name: string,
-  maxBytes = MAX_VALUE_BYTES,
-): SortValue | undefined => {
+const sortValueOf = ({ bytes }: BsonDocument, name: string, maxBytes = MAX_VALUE_BYTES): SortValue | undefined => {
   const element = fieldOf(bytes, 0, name)
   if (element === undefined) return null
   const { type, at, next } = element

@@ -26,11 +26,7 @@ export type Choice = Pick<Listing, 'fields' | 'expand' | 'embed' | 'names' | 'la
 
 export interface Projection extends Shown {
   readonly schema: TObject
-  /**
-   * The query of some records as they are shown.
-   * @param rows the stages that select rows: sort, skip and limit
-   * @param more stored fields that are read besides
-   */
+  /** The query of some records as they are shown: `rows` selects, sorts and skips, and `more` is read besides. */
   readonly query: (scope: Scope, conditions: readonly Condition[], rows: readonly Stage[], more?: Paths) => Query
   /** Whether a record is shown as it is stored: no part is joined, made or hidden. */
   readonly isStored: boolean
@@ -49,17 +45,8 @@ export const projectionOf = (
 ): Projection => {
   const { fields, expand, embed, names, labels, answers } = choice
   const inOrder = (some: readonly string[] | undefined) => some && [...new Set(some)].sort().join()
-  const name = [
-    resource.collection,
-    shape,
-    without,
-    inOrder(fields),
-    inOrder(expand),
-    embed,
-    names,
-    labels,
-    answers,
-  ].join(' ')
+  const parts = [resource.collection, shape, without, inOrder(fields), inOrder(expand), embed, names, labels, answers]
+  const name = parts.join(' ')
   const projection = kept.get(name) ?? make(resource, without, choice, resource[shape])
   kept.set(name, projection)
   return projection

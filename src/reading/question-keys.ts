@@ -25,7 +25,6 @@ export function* answersOf(entry: Buffer): Generator<{ question: string | undefi
   }
 }
 
-/** The type of an answer. */
 export const typeOf = (entry: Buffer, at: number): string | undefined => {
   const type = stringOf(entry, fieldOf(entry, at, 'type'))
   return type !== undefined && type.length > MAX_TYPE ? undefined : type
@@ -45,16 +44,8 @@ const known = new LRUCache<string, string>({
   sizeCalculation: (text, place) => memoryOf(text) + memoryOf(place),
 })
 
-/**
- * Finds the text of a question by its key.
- * @throws the problem `invalid_parameter` if there is no such question
- */
-export const questionOf = async (
-  reader: Reader,
-  form: string | undefined,
-  key: string,
-  parameter: string,
-): Promise<string> => {
+/** Finds the text of a question by its key. It throws the problem `invalid_parameter` if there is none. */
+export const questionOf = async (reader: Reader, form: string | undefined, key: string, parameter: string) => {
   if (form === undefined) throw invalidParameter(parameter, 'has the key of a question, so it must be given with form')
   const place = JSON.stringify([bindingOf(reader.scope), form, key])
   // That no question has the key is kept too, as a total is.

@@ -24,15 +24,13 @@ type Counted = Pick<Selection, 'resource' | 'conditions'>
 export const WAIT_BETWEEN_MS = 60_000
 
 export class Reader {
-  /**
-   * @param isQuick whether what it reads is known to be quick, so that no other task has to wait for it
-   * @param timed takes the time of each turn
-   */
   constructor(
     readonly store: Reads,
     readonly scope: Scope,
     readonly ticket: Ticket,
+    /** Whether what it reads is known to be quick, so that no other task has to wait for it. */
     readonly isQuick = false,
+    /** Takes the time of each turn. */
     readonly timed: Timed = (work) => work(),
   ) {}
 
@@ -46,10 +44,7 @@ export class Reader {
     return readWithReferences(this.store, query, this.ticket)
   }
 
-  /**
-   * A page of a list: by its number, or from a position. If it is large, the request goes on as a large task.
-   * @throws the problem `query_timeout`, which says what would help
-   */
+  /** A page by its number or from a position. A large one is a large task. `query_timeout` says what would help. */
   async page(selection: Selection, paging: Paging, start?: Start): Promise<Page> {
     if (isLargePage(this.store, selection, paging.perPage)) await this.ticket.enlarge()
     const isFar = paging.page > 1 && !paging.isWalk && start === undefined
@@ -88,10 +83,7 @@ export class Reader {
     )
   }
 
-  /**
-   * A record by its id. One of another organisation is not found either.
-   * @throws the problem `not_found`
-   */
+  /** A record by its id. One of another organisation throws the problem `not_found` too. */
   async record(resource: Resource, id: string, { query }: Projection): Promise<BsonDocument> {
     const [document] = (await this.read(query(this.scope, [{ _id: id }], []))).documents
     if (document === undefined) throw unknown(resource)
@@ -111,10 +103,7 @@ export class Reader {
     return Query.in(this.scope, collection, Object.values(conditions), [])
   }
 
-  /**
-   * What is read of all matches of a query, or was read before and is kept. All who ask for it at once share one read, which
-   * goes on when they leave. Meanwhile they let other tasks run.
-   */
+  /** What is read of all matches, or is kept of a read. All who ask share one, which goes on when they leave. */
   kept<T>(query: Query, read: (shared: Reader) => Promise<T>): Promise<T> {
     const { store, scope, ticket } = this
     const isQuick = store.isQuick(query)

@@ -20,10 +20,7 @@ export interface Selection {
 /** What selects records, besides the filters of the resource. */
 export type Parameters = Choice & Partial<Pick<Listing, 'sortBy' | 'sortOrder'>>
 
-/**
- * Selects records by checked parameters. Without `sortBy` they are in the order of their ids.
- * @param without what the caller does not see
- */
+/** Selects records, without what the caller does not see. Without `sortBy` they are in the order of their ids. */
 export const selectionOf = (resource: Resource, without: Without, parameters: Parameters): Selection => {
   const { sortBy = 'id', sortOrder = 'asc' } = parameters
   return {

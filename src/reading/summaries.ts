@@ -117,7 +117,6 @@ export class Group {
 /** One of the different values of a dimension. */
 type Known = Readonly<{ value: Value; number: number }>
 
-/** What is kept of a summary. */
 interface Kept {
   /** The largest groups that a response may have, in their order. */
   readonly largest: readonly Group[]
@@ -138,7 +137,6 @@ export interface CountedEntries extends Kept {
   readonly shown: readonly Group[]
 }
 
-/** What is counted. */
 interface Counting {
   readonly conditions: readonly Condition[]
   readonly dimensions: readonly Dimension[]
@@ -148,10 +146,7 @@ interface Counting {
   readonly sums: readonly Sum[]
 }
 
-/**
- * Counts entries.
- * @throws the problem `invalid_parameter` for a question that the form does not have, and too many groups
- */
+/** Counts entries. Questions that the form does not have, and too many groups, throw `invalid_parameter`. */
 export const summaryOf = async (reader: Reader, parameters: Parameters): Promise<CountedEntries> => {
   const { by = [], form, zone, measure, none, top } = parameters
   const filters = await withQuestions(reader, parameters)
@@ -192,28 +187,22 @@ export const summaryOf = async (reader: Reader, parameters: Parameters): Promise
   return { ...kept, groups: kept.groups + absent.length, hash, dimensions, shown }
 }
 
-/**
- * The records that no counted entry names, as groups, without those that a filter by an id leaves out.
- * @throws the problem `invalid_parameter` if `by` is not an id alone, or there are too many
- */
-const absentIn = async (
-  reader: Reader,
-  [name, ...others]: readonly string[],
-  { groups, largest }: Kept,
-  parameters: Parameters,
-) => {
+/** Groups of records that no entry names. It throws `invalid_parameter` if they are many, or `by` is no id alone. */
+const absentIn = async (reader: Reader, by: readonly string[], kept: Kept, parameters: Parameters) => {
+  const [name, ...others] = by
   const from = entries.item.beside?.find(({ fields }) => fields[0] === `${name}${BESIDE}`)?.from
   if (from === undefined || others.length > 0)
     throw invalidParameter('none', 'must be left out: only a count by form, project, dispatch or agent has it')
+  // What a filter by an id leaves out is no group either.
   const { form, project } = parameters
   const id = parameters[name as 'form' | 'project' | 'dispatch' | 'agent']
   const conditions = resources[from as keyof typeof resources].conditions({ ids: id && [id], form, project })
   const stages = [{ $limit: MAX_TOP + 1 }, { $project: { _id: 1 } }] as const
   const query = Query.in(reader.scope, from, Object.values(conditions), stages)
   const { documents } = await reader.read(query)
-  if (Math.max(groups, documents.length) > MAX_TOP)
+  if (Math.max(kept.groups, documents.length) > MAX_TOP)
     throw invalidParameter('none', `must be left out: there are more than ${MAX_TOP} ${from}`)
-  const named = new Set(largest.map(({ values }) => values[0]))
+  const named = new Set(kept.largest.map(({ values }) => values[0]))
   const ids = documents.flatMap(({ bytes }) => stringOf(bytes, fieldOf(bytes, 0, '_id')) ?? [])
   return ids
     .filter((id) => !named.has(id))
@@ -256,14 +245,10 @@ const countedIn = async (reader: Reader, counting: Counting) => {
 
 interface Counted {
   readonly groups: readonly Group[]
-  /** How many entries there are. */
   readonly total: number
 }
 
-/**
- * Makes the groups of a response. Several groups of the database may become one of these, and one with several answers becomes
- * several. Undefined if a record belongs to nobody.
- */
+/** The groups of a response. Several of the database may become one, or one several. Undefined if one is nobody’s. */
 function* groupsIn(
   documents: readonly BsonDocument[],
   { dimensions, sums }: Counting,

@@ -15,21 +15,13 @@ export type Payload = readonly (string | number | boolean | null)[]
 const VERSION = 1
 const SUM_BYTES = 8
 
-/**
- * A token for a payload.
- * @param binding what a later request must have in common with this one: the organisation, the operation and its
- * filters
- */
+/** A token for a payload, bound to what a later request must have too: organisation, operation and filters. */
 export const encodeToken = (binding: readonly unknown[], payload: Payload): string => {
   const text = JSON.stringify(payload)
   return Buffer.concat([Buffer.of(VERSION), checkSum(binding, text), Buffer.from(text)]).toString('base64url')
 }
 
-/**
- * The payload of a token.
- * @param parameter the query parameter that has the token, for the error
- * @throws the problem `invalid_cursor` if the token is garbled, or was made with another binding
- */
+/** The payload of a token. One that is garbled, or has another binding, throws the problem `invalid_cursor`. */
 export const decodeToken = (parameter: string, binding: readonly unknown[], token: string): Payload => {
   const bytes = Buffer.from(token, 'base64url')
   const text = bytes.toString('utf8', 1 + SUM_BYTES)

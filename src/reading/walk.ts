@@ -51,12 +51,7 @@ export const readPage = async (
   const ranges = start === undefined ? [undefined] : rangesAfter(field, direction, start.position, start.isInclusive)
   const skip = start === undefined ? (page - 1) * perPage : 0
   // One row more than the page shows tells whether the list goes on.
-  const { rows: found } = await readRanges(
-    ranges,
-    perPage + 1,
-    perPage + 1,
-    async (range, limit) => (await read({ field, direction }, { range, skip, limit })).documents,
-  )
+  const { rows: found } = await readRanges(ranges, perPage + 1, perPage + 1, rowsOf(read, { field, direction }, skip))
   const hasMore = found.length > perPage
   const rows = isBackward ? found.slice(0, perPage).reverse() : found.slice(0, perPage)
   const neighbour = (isBackward: boolean): Neighbour => {
@@ -74,17 +69,14 @@ export const readPage = async (
   }
 }
 
-/**
- * Reads the next page of a walk. It may be shorter than `perPage`, so that it fits, or where no walk could go on after more.
- * @returns the rows, and where the walk goes on; undefined at its end
- * @throws UnreadableDocument if it cannot go on after any of the records
- */
+/** Reads the next page of a walk. `next` is undefined at its end. It throws UnreadableDocument if it cannot go on. */
 export const readOn = async (
   order: Order,
   perPage: number,
   start: Start | undefined,
   read: ReadSlice,
 ): Promise<{ rows: readonly BsonDocument[]; next: Start | undefined }> => {
+  // A page may be shorter than `perPage`, so that it fits, or where no walk could go on after more.
   const { field, direction } = order
   const ranges: (Condition | undefined)[] =
     start !== undefined
@@ -92,12 +84,7 @@ export const readOn = async (
       : [field === '_id' ? { _id: { $gte: '' } } : undefined]
   // A condition on the id finds texts alone. A walk must not end as if the others did not exist.
   if (field === '_id') ranges.push({ _id: { $type: OTHER_ID_TYPES } })
-  const found = await readRanges(
-    ranges,
-    perPage + 1,
-    2,
-    async (range, limit) => (await read(order, { range, skip: 0, limit })).documents,
-  )
+  const found = await readRanges(ranges, perPage + 1, 2, rowsOf(read, order))
   return cut(found, field, (rows, following) => {
     if (following === undefined) return { next: undefined }
     const next = startBehind(rows.at(-1) as BsonDocument, following, field, false)
@@ -117,6 +104,11 @@ const startBehind = (
   const next = following && positionOf(following, field)
   return next && { position: next, isBackward, isInclusive: true }
 }
+
+const rowsOf =
+  (read: ReadSlice, order: Order, skip = 0) =>
+  async (range: Condition | undefined, limit: number) =>
+    (await read(order, { range, skip, limit })).documents
 
 /** Rows, and how many were looked for at the most. */
 export interface Found<T> {
@@ -144,11 +136,7 @@ export const readRanges = async <R, T>(
   }
 }
 
-/**
- * The rows of a page that was read with one row more: as many as fit, and after which one can go on.
- * @param field by which the rows are sorted, for the error
- * @param goOn tells how to go on between rows and the one that follows; undefined if one cannot
- */
+/** As many rows of a page as fit, and after which one can go on. The page was read with one row more. */
 export const cut = <T extends BsonDocument, N extends object>(
   { rows, limit }: Found<T>,
   field: string,

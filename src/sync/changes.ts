@@ -146,10 +146,7 @@ export class Feeds {
     return hasMore ? page : this.#withCheckpoint(feed, from, page, perPage, times)
   }
 
-  /**
-   * Looks for stamps at or after a time. The newest one of the organisation may be of what a narrower scope does not have, so its
-   * page is read.
-   */
+  /** Looks for stamps. In a narrower scope a page is read: the newest stamp may be of what the scope does not have. */
   async lookUp(feed: Feed, isSettledOnly: boolean, from: number, perPage: number, reading?: Reading): Promise<Found> {
     if (feed.scope.only === undefined) return { newest: await this.newest(feed, isSettledOnly), from }
     const cursor = { since: from, isSettledOnly, settled: { stamp: from, id: null }, fresh: null }
@@ -306,12 +303,7 @@ const edgeAt = ({ stamp }: FeedItem, { $gte: begin }: StampBounds): FeedPosition
 const hasSettled = ({ stamp }: Stamped, { horizon }: Times): boolean => (stamp ?? Number.NEGATIVE_INFINITY) < horizon
 
 /** The cursor after the items of a page, or undefined if no cursor fits between the last item and the following row. */
-const goOn = (
-  cursor: Cursor,
-  items: readonly FeedItem[],
-  following: FeedItem | undefined,
-  times: Times,
-): { next: Cursor } | undefined => {
+const goOn = (cursor: Cursor, items: readonly FeedItem[], following: FeedItem | undefined, times: Times) => {
   const last = items.at(-1)
   if (last !== undefined && following !== undefined && hasSettled(following, times)) {
     const settled = positionBetween(last, following)
@@ -329,16 +321,8 @@ const freshBehind = (cursor: Cursor, last: FeedItem | undefined, times: Times): 
     ? (freshOf(cursor, times) ?? null)
     : (positionAt(last) ?? behindAll(last.stamp))
 
-/**
- * The cursor after the last page of a narrower scope, or after one that was looked for up to an edge. What is in no page does
- * not need to be looked at again.
- */
-const goOnBehind = (
-  cursor: Cursor,
-  last: FeedItem | undefined,
-  edge: FeedPosition | undefined,
-  times: Times,
-): Cursor => {
+/** Goes on after the last page of a narrower scope, or behind an edge. What is in no page is not looked at again. */
+const goOnBehind = (cursor: Cursor, last: FeedItem | undefined, edge: FeedPosition | undefined, times: Times) => {
   if (edge !== undefined && hasSettled(edge, times)) return { ...cursor, settled: edge }
   const { horizon } = times
   const fresh = edge ?? freshBehind(cursor, last, times)

@@ -7,11 +7,7 @@ export type Clock = () => Promise<DatabaseTime>
 /** How much faster than the clock of this process the database's clock may go from one reading to the next. */
 const TOLERANCE_MS = 2000
 
-/**
- * The time of the database. A reading that is ahead of what this process expects is taken again, and the second one counts:
- * a single wrong one would let a cursor pass writes that come later.
- * @param elapsed a clock of this process in milliseconds
- */
+/** The time of the database. A reading that is ahead of what this process expects is taken again. */
 export const databaseClock = (store: Pick<Store, 'now'>, elapsed = () => performance.now()): Clock => {
   let latest = Number.NEGATIVE_INFINITY
   let readAt = 0
@@ -20,6 +16,7 @@ export const databaseClock = (store: Pick<Store, 'now'>, elapsed = () => perform
 
   const read = async (): Promise<DatabaseTime> => {
     const first = await store.now()
+    // The second one counts: a single wrong one would let a cursor pass writes that come later.
     const time = first.now > latest + elapsed() - readAt + TOLERANCE_MS ? await store.now() : first
     latest = time.now
     readAt = elapsed()

@@ -12,10 +12,7 @@ export interface FeedPosition {
 }
 
 export interface Cursor {
-  /**
-   * Deletions since this time must be known, because the copy may have those records: a horizon up to which a page has shown
-   * everything, and at first the one at which the copy began.
-   */
+  /** Deletions since then must be known: a horizon up to which all was shown, or at which the copy began. */
   readonly since: number
   readonly isSettledOnly: boolean
   readonly settled: FeedPosition

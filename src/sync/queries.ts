@@ -39,12 +39,7 @@ export const mostLookedAt = (limit: number, lookedAt = LOOKED_AT): number => Mat
 const first = (field: string, limit: number): Stage[] => [{ $sort: { [field]: 1, _id: 1 } }, { $limit: limit }]
 
 /** The first records of a range with their stamps, in order. */
-export const changesIn = (
-  { scope, collection, projection }: Feed,
-  stamp: Stamp,
-  range: FeedRange,
-  limit: number,
-): Query => {
+export const changesIn = ({ scope, collection, projection }: Feed, stamp: Stamp, range: FeedRange, limit: number) => {
   const conditions = exactly(stamp, range)
   // The writer leaves out all other fields, so the database need not.
   return projection.isStored
@@ -52,10 +47,7 @@ export const changesIn = (
     : projection.query(scope, conditions, first(stamp, limit), { [stamp]: 1 })
 }
 
-/**
- * The first tombstones of a range. Besides, the first records that have left a narrower scope, as tombstones. Each of the two is in
- * order.
- */
+/** The first tombstones of a range, and as such records that have left a narrower scope. Each of both is in order. */
 export const deletionsIn = ({ scope, collection }: Feed, stamp: Stamp, range: FeedRange, limit: number): Query => {
   const deletion: Stage[] = [
     { $set: { deleted: { $literal: true } } },

@@ -100,10 +100,7 @@ export class Waiting {
   }
 }
 
-/**
- * The page that follows a cursor. While it would be empty, the request lets others run and waits for a change.
- * @param waitMs how long it waits at the most, in milliseconds
- */
+/** The page that follows a cursor. While it would be empty, others run, and it waits for a change up to `waitMs`. */
 export const pageOrWait = async (
   feeds: Feeds,
   feed: Feed,

@@ -278,12 +278,11 @@ t.test(
         t.equal(headers.vary, 'accept-encoding, origin', path)
         return body
       }
-      for (const [path, earlier, type] of [
-        ['/openapi.json', '/docs/json', 'application/json; charset=utf-8'],
-        ['/openapi.yaml', '/docs/yaml', 'application/yaml; charset=utf-8'],
+      for (const [path, type] of [
+        ['/openapi.json', 'application/json; charset=utf-8'],
+        ['/openapi.yaml', 'application/yaml; charset=utf-8'],
       ] as const) {
-        const [body, same] = [await bodyOf(path, type), await bodyOf(earlier, type)]
-        t.equal(same, body, earlier)
+        const body = await bodyOf(path, type)
         const servers = [{ url, description: 'This service' }]
         // To parse YAML takes a second.
         if (path.endsWith('.yaml') && host !== '[::1]:3000' && !isThorough) {
