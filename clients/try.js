@@ -18,7 +18,8 @@ const programs = {
   TypeScript: { read: [process.execPath, 'dist/read.js'], example: [process.execPath, 'dist/dist/entries.js'] },
   Python: { read: [python, 'read.py'], example: [python, '../examples/clients/entries.py'] },
   Go: { read: ['dist/read'], example: ['dist/entries'] },
-  "openapi-generator's Python": { read: [python, 'read_generated.py'] },
+  // A warning of pydantic would come at each import.
+  "openapi-generator's Python": { read: [python, '-W', 'error::UserWarning', 'read_generated.py'] },
   "openapi-generator's Java": { read: ['java', '-cp', 'dist/java/classes:dist/java/dependency/*', 'Read'] },
 }
 

@@ -14,17 +14,14 @@ const within = (value: Expression, least: Expression, most: Expression): Express
   { $gte: [value, least] },
   { $lte: [value, most] },
 ]
-/** As everywhere, a Decimal128 is no number. */
-const isNumberWithin = (value: Expression, least: number, most: number): Expression[] => [
-  ...within(value, least, most),
+/** Whether a value is a number that is no farther from 0. As everywhere, a Decimal128 is none. */
+const isNumberUpTo = (value: Expression, most: number): Expression[] => [
+  ...within(value, -most, most),
   { $ne: [{ $type: value }, { $literal: 'decimal' }] },
 ]
 /** Whether an entry has a place on the earth. */
 export const isPlace: Expression = {
-  $and: [
-    ...isNumberWithin(LONGITUDE, -MAX_LONGITUDE, MAX_LONGITUDE),
-    ...isNumberWithin(LATITUDE, -MAX_LATITUDE, MAX_LATITUDE),
-  ],
+  $and: [...isNumberUpTo(LONGITUDE, MAX_LONGITUDE), ...isNumberUpTo(LATITUDE, MAX_LATITUDE)],
 }
 const before = (time: Date, ms: number): Expression => ({ $literal: new Date(time.getTime() - ms) })
 /** Whether a clock that is so many milliseconds before UTC, at first and at last, shows a year that can be written. */
@@ -35,5 +32,5 @@ export const isCreatedWithin = (first: number, last: number): Expression => ({
 export const created: Expression = { $cond: [isCreatedWithin(0, 0), '$createdAt', NOTHING] }
 /** How long it took as a finite number, or null. */
 export const duration: Expression = {
-  $cond: [{ $and: isNumberWithin('$duration', -Number.MAX_VALUE, Number.MAX_VALUE) }, '$duration', NOTHING],
+  $cond: [{ $and: isNumberUpTo('$duration', Number.MAX_VALUE) }, '$duration', NOTHING],
 }

@@ -79,7 +79,7 @@ export class Waiting {
     } finally {
       signal.removeEventListener('abort', wait.end)
       this.#waits.delete(wait)
-      if (this.size === 0) this.#lookUps.clear()
+      if (!Array.from(this.#waits).some((other) => other.feed === feed)) this.#lookUps.delete(feed)
     }
   }
 
