@@ -32,15 +32,31 @@ fail() {
 
 # step NAME COMMAND...: runs a command that must succeed.
 step() {
-  local code
   timed "$@"
-  code=$?
-  if [ "$code" -eq 0 ]; then
+  judge $? "$@"
+}
+
+# judge CODE NAME COMMAND...: counts a step by its exit code, and returns that.
+judge() {
+  if [ "$1" -eq 0 ]; then
     passed=$((passed + 1))
   else
-    fail 1 "$1, with exit code $code: ${*:2}" < <(tail -n 40 "$(log_of "$1")")
+    fail 1 "$2, with exit code $1${3:+: ${*:3}}" < <(tail -n 40 "$(log_of "$2")")
   fi
-  return "$code"
+  return "$1"
+}
+
+# beside NAME COMMAND...: begins a step that goes on beside the next ones, until `join NAME` waits for it.
+declare -A pids
+beside() {
+  echo "== $1, beside the next steps"
+  "${@:2}" >"$(log_of "$1")" 2>&1 </dev/null &
+  pids[$1]=$!
+}
+join() {
+  local begun=$SECONDS
+  wait "${pids[$1]}"
+  judge $? "$1" && echo "== $1: $((SECONDS - begun)) s more"
 }
 
 # suite NAME COMMAND...: runs tests, and counts as tap does. Not every reporter of tap shows a test that took too long. TAP
