@@ -11,7 +11,7 @@ const ALONE = /\/(log|exports\/parquet|plugins\/compression-buffers|serializer\/
 const CHANGES_OPTIONS = /^t\.(?!test\()/m
 
 /** About how many files a process runs. */
-const FILES = 20
+const FILES = 30
 
 /** Where the modules of this run are, as another may run at the same time. */
 const FOLDER = `dist/groups/${process.pid}`

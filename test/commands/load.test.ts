@@ -231,13 +231,13 @@ t.test('an error of the database is not taken for an error of the file', async (
 
 t.test('what is interrupted says how far it came, and continues when it is run again', async (t) => {
   const { store } = await prepareLoad(t)
-  const ids = Array.from({ length: 2010 }, (_, i) => `e${i}`)
+  const ids = Array.from({ length: 1010 }, (_, i) => `e${i}`)
   for (const [mode, text, result] of [
-    [[], linesOf(...ids), 'Wrote 10 to entries; 2000 already there'],
+    [[], linesOf(...ids), 'Wrote 10 to entries; 1000 already there'],
     [
       ['--upsert'],
       ids.map((_id) => line({ _id, status: 'new' })).join('\n'),
-      'Wrote 10 to entries; 2000 already there',
+      'Wrote 10 to entries; 1000 already there',
     ],
     [['--delete'], deletions(...ids), 'Deleted 10 from entries'],
   ] as const) {
@@ -247,14 +247,14 @@ t.test('what is interrupted says how far it came, and continues when it is run a
       (write: (...call: never[]) => Promise<unknown>) =>
       async (...call: never[]) => {
         calls += 1
-        if (calls === 3) throw new StoreUnavailable(new Error('gone'))
+        if (calls === 2) throw new StoreUnavailable(new Error('gone'))
         return write(...call)
       }
     const { insert, upsert, remove } = store
     const broken = { ...store, insert: failing(insert), upsert: failing(upsert), remove: failing(remove) } as Store
     t.match(await tryCommand(loadCommand, broken, argv), {
       code: 1,
-      output: /^Interrupted \(lines written: 2000 of 2010\): The database cannot be reached\nRun it again to continue/m,
+      output: /^Interrupted \(lines written: 1000 of 1010\): The database cannot be reached\nRun it again to continue/m,
     })
     t.match(await tryCommand(loadCommand, store, argv), { code: 0, stdout: result })
   }
