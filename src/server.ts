@@ -84,8 +84,8 @@ const cannotListen = (settings: string) => (error: NodeJS.ErrnoException) => {
 }
 
 const listenForMetrics = async (app: FastifyInstance, metrics: Metrics, { host, port = 0 }: Config['metrics']) => {
-  const onError = (err: unknown) => app.log.error({ err }, 'the metrics cannot be read')
-  const server = metricsServer({ text: metrics.text, requireReady: readiness(app) }, onError)
+  const told = { text: metrics.text, requireReady: readiness(app) }
+  const server = metricsServer(told, (err) => app.log.error({ err }, 'the metrics cannot be read'))
   app.addHook('onClose', () => server.close())
   await server.listen({ host, port }).catch(cannotListen(`METRICS_HOST ${host}, METRICS_PORT ${port}`))
   const { address, port: opened } = server.server.address() as AddressInfo

@@ -67,7 +67,7 @@ export interface FeedPage {
 /** What a look-up finds. */
 export interface Found {
   /** The newest stamp, if there is one; where there may be newer ones, a time behind all. */
-  readonly newest: number | undefined
+  readonly newest: number | null | undefined
   /** A stamp that the look-up has not found is this one or a later one. */
   readonly from: number
 }
@@ -151,7 +151,7 @@ export class Feeds {
     if (feed.scope.only === undefined) return { newest: await this.newest(feed, isSettledOnly), from }
     const cursor = { since: from, isSettledOnly, settled: { stamp: from, id: null }, fresh: null }
     const { items, hasMore, newFrom } = await this.page(feed, cursor, perPage, reading)
-    return { newest: hasMore ? Number.POSITIVE_INFINITY : (items.at(-1)?.stamp ?? undefined), from: newFrom }
+    return { newest: hasMore ? Number.POSITIVE_INFINITY : items.at(-1)?.stamp, from: newFrom }
   }
 
   async newest(feed: Feed, isSettledOnly: boolean): Promise<number | undefined> {

@@ -73,7 +73,7 @@ export class Waiting {
         signal.throwIfAborted()
         if (this.isClosed || until <= round * intervalMs) return false
         const found = await this.#found(wait, lookUp, round)
-        if (found.newest !== undefined && found.newest >= wait.from) return true
+        if ((found.newest ?? Number.NEGATIVE_INFINITY) >= wait.from) return true
         wait.from = Math.max(wait.from, found.from)
       }
     } finally {
