@@ -219,7 +219,7 @@ t.test('those that wait for a part share what is read for the changes of others,
     return store.aggregate(query, reading)
   }
   const read = async () => ({ now, majority: now })
-  const { page } = prepareFeed({ ...store, aggregate }, read, { settleMs: 1000, only: { project: ['mine'] } })
+  const { page, waiting } = prepareFeed({ ...store, aggregate }, read, { settleMs: 1000, only: { project: ['mine'] } })
   // Their cursors differ.
   const waits: ReturnType<typeof page>[] = []
   for (; waits.length < 5; now++) waits.push(page((await page()).next, 20_000))
@@ -235,6 +235,11 @@ t.test('those that wait for a part share what is read for the changes of others,
     (await Promise.all(waits)).map(({ stamps }) => stamps),
     Array(5).fill([now - 3]),
   )
+  const waited = page((await page()).next, 20_000)
+  const more = Array.from({ length: 11 }, (_, n) => ({ ...entry(`mine ${n}`, now - 1), project: 'mine' }))
+  while (waiting.size === 0) await setTimeout(1)
+  await store.insert('entries', more)
+  t.equal((await waited).hasMore, true, 'a page does not have all that a look-up finds')
 })
 
 t.test('a look-up begins where the one begins that lacks most, also if others wait already', async (t) => {
