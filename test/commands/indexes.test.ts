@@ -109,6 +109,9 @@ t.test('a wrong call says what is wrong, and a failure what failed', async (t) =
   t.equal(refused.code, 1)
   t.match(refused.output, 'The database refuses to create indexes\nusers by organisation, _id, updatedAt: This error')
   t.match(refused.output, 'entries by organisation, form, duration, _id: This error was requested')
+  server.errors.set('createIndexes', 91)
+  const lost = await tryCommand(indexesCommand, store, ['--add', 'entries: form, duration'])
+  t.match(lost, { code: 1, lines: [/^2> The database cannot be reached: /] }, 'an outage is no refusal')
   server.errors.set('listIndexes', 13)
   const unlisted = '2> The database refuses this: This error was requested'
   t.same((await tryCommand(indexesCommand, store, [])).lines, [unlisted])

@@ -715,6 +715,24 @@ t.test('what was counted is kept for a while', async (t) => {
   }
 })
 
+t.test('questions with the same mean place are in the order of their texts', async (t) => {
+  const orders = ['CAB', 'ABC', 'BCA'].map((order) => [...order])
+  const entries = orders.map((questions, n) =>
+    a.entry(n, { answers: questions.map((question) => ({ type: 'text', question, answer: 'x' })) as never }),
+  )
+  const { get } = await testApp(t, {
+    fill: async (store) => {
+      await store.insert('forms', [a.form])
+      await store.insert('entries', entries)
+    },
+  })
+  const { data } = (await get(`/v1/forms/${a.form._id}/questions`, A)).json()
+  t.same(
+    data.map(({ question }: Row) => question),
+    ['A', 'B', 'C'],
+  )
+})
+
 t.test('a period has the same entries, alone, beside another dimension and with durations', async (t) => {
   const each = new Each()
   const hour = 3_600_000
