@@ -1,7 +1,7 @@
 // A cache for the totals of lists, and for what else is read of all records that match. Counting reads every match, so it
 // gets slower as the data grows. A total is kept for twenty times as long as it took to count. So counting takes at most about
-// a twentieth of the time, and small totals, which are quick to count, stay exact. That one took too long or was too much is
-// kept too, for a moment.
+// a twentieth of the time, and small totals, which are quick to count, stay exact. A failure
+// that would come again, such as a timeout, is kept too, for a moment.
 import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type { Query } from '../pipelines/stages.js'

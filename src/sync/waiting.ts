@@ -116,10 +116,7 @@ export const pageOrWait = async (
   const lookUp = async (from: number) => {
     const shared = ticket.shared()
     await shared.enter(SMALL)
-    return feeds.lookUp(feed, isSettledOnly, from, perPage, shared).finally(() => {
-      shared.hold(0)
-      shared.release()
-    })
+    return feeds.lookUp(feed, isSettledOnly, from, perPage, shared).finally(() => shared.release())
   }
   // What was committed after a later stamp had been shown comes when it has settled. No look-up finds it. While the majority
   // lags behind, fresh rows settle later, so the page is read no more often than a look-up.
