@@ -10,12 +10,14 @@ const ALONE = /\/(log|exports\/parquet|plugins\/compression-buffers|serializer\/
 /** How a test file changes the options of all tests of its process, as in `t.jobs = 3`. */
 const CHANGES_OPTIONS = /^t\.(?!test\()/m
 
-/** About how many files a process runs. */
-const FILES = 30
+const isOnServer = process.env.TEST_MONGODB_URI !== undefined
+
+/** About how many files a process runs. Tests on a server wait for it most of the time, so they have more processes. */
+const FILES = isOnServer ? 12 : 30
 
 /** Where the modules of this run are, as another may run at the same time. */
 const FOLDER = `dist/groups/${process.pid}`
-const SECONDS = 'dist/test-seconds.json'
+const SECONDS = `dist/test-seconds${isOnServer ? '-on-server' : ''}.json`
 
 /** The seconds of each file when it last ran in a group. A file that is not there counts as one second. */
 const secondsOfLastRun = () => {

@@ -15,13 +15,11 @@ const COVERAGE = String(argv.includes('--coverage'))
 if (COVERAGE === 'false') options.push('--disable-coverage')
 
 const files = named.length > 0 ? named.flatMap(filesOf) : filesOf('dist/test').filter((file) => !/\/rules\//.test(file))
-// A server is slower than a process is to start, and a group of files must not take longer than tap lets one process run.
-const isGrouped = !process.env.TEST_MONGODB_URI && files.length > named.length
+const modules = files.length > named.length ? testGroups(files, COVERAGE === 'true') : files
 const NODE_OPTIONS = `${process.env.NODE_OPTIONS ?? ''} --import=${new URL('no-loaders.js', import.meta.url)}`
-const { status, signal } = spawnSync(
-  process.execPath,
-  ['node_modules/.bin/tap', ...options, ...(isGrouped ? testGroups(files, COVERAGE === 'true') : files)],
-  { stdio: 'inherit', env: { ...process.env, NODE_OPTIONS, COVERAGE } },
-)
+const { status, signal } = spawnSync(process.execPath, ['node_modules/.bin/tap', ...options, ...modules], {
+  stdio: 'inherit',
+  env: { ...process.env, NODE_OPTIONS, COVERAGE },
+})
 if (signal) console.error(`tap was ended by ${signal}`)
 process.exitCode = status ?? 1
