@@ -1275,15 +1275,15 @@ t.test('two questions with many answers have an end', async (t) => {
   const { get } = await testApp(t, {
     fill: async (store) => {
       await store.insert('forms', [a.form])
-      const all = [
+      const all: [status: string, first: number, length?: number][] = [
         ['few', 0],
         ['few', 1],
         ['wide', 0, 400],
         ['many', 0, 2237],
-      ] as const
-      const made = all.map(([status, ...more], n) => ({
+      ]
+      const made = all.map(([status, first, length], n) => ({
         ...{ ...a.entry(n), form: a.form._id, status },
-        answers: ['x', 'y'].map((question) => ({ type: 't', question, answer: words(question, ...more) })),
+        answers: ['x', 'y'].map((question) => ({ type: 't', question, answer: words(question, first, length) })),
       }))
       await store.insert('entries', made as never)
     },
