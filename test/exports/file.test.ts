@@ -62,19 +62,21 @@ const fill = async (t: Test, ids: readonly unknown[], changes = {}): Promise<Sto
 const numbered = (count: number): string[] => Array.from({ length: count }, (_, i) => `e${String(i).padStart(5, '0')}`)
 
 t.test('a file has every record once, in the order of ids or against it, up to a limit', async (t) => {
-  const ids = numbered(2100)
+  const ids = numbered(300)
   const store = await fill(t, ids)
   for (const [listing, wanted] of <[Listing, string[]][]>[
     [{}, ids],
     [{ sortOrder: 'desc' }, ids.toReversed()],
-    [{ sortOrder: 'desc', limit: 1500 }, ids.toReversed().slice(0, 1500)],
+    [{ sortOrder: 'desc', limit: 200 }, ids.toReversed().slice(0, 200)],
     [{ limit: 1 }, ids.slice(0, 1)],
     [{ limit: 50 }, ids.slice(0, 50)],
     [{ ids: ['nothing'] }, []],
   ]) {
     t.strictSame(idsOf(await fileOf(store, 'ndjson', listing)), wanted)
   }
-  const { parts } = await fileOf(store, 'ndjson', { fields: ['status'] })
+  const most = numbered(2100)
+  const { parts, text } = await fileOf(await fill(t, most), 'ndjson', { fields: ['status'] })
+  t.strictSame(idsOf({ text }), most)
   t.strictSame(
     parts.map((part) => String(part).split('\n').length - 1),
     [50, 200, 800, 1000, 50],
@@ -84,8 +86,8 @@ t.test('a file has every record once, in the order of ids or against it, up to a
 
 t.test('pages of large records are small, and grow again behind them', async (t) => {
   const answers = [{ type: 'text', question: 'What?', answer: 'x'.repeat(100_000) }]
-  const store = await fill(t, numbered(200), { answers })
-  const small = numbered(3000).map((id) => a.entry(1, { _id: `f${id}` }))
+  const store = await fill(t, numbered(100), { answers })
+  const small = numbered(2400).map((id) => a.entry(1, { _id: `f${id}` }))
   await store.insert('entries', small)
   const { read, parts } = await fileOf(store, 'ndjson')
   const [first, ...others] = read
@@ -124,7 +126,8 @@ t.test('a large question with many choices is in each file of entries, and too l
       else {
         if (isThorough || format === 'csv')
           await t.rejects(file({}), { id: 'large', message: `entries large: ${tooLarge}` }, format)
-        t.strictSame((await file({ unreadable: 'skip' })).skipped, [{ id: 'large', message: tooLarge }], format)
+        if (isThorough || format !== 'csv')
+          t.strictSame((await file({ unreadable: 'skip' })).skipped, [{ id: 'large', message: tooLarge }], format)
       }
     }
   }
@@ -138,9 +141,11 @@ t.test('a large question with many choices is in each file of entries, and too l
 
 t.test('a record that becomes larger than a response breaks the file with its id, or is left out', async (t) => {
   const store = await fill(t, ['a', 'c'])
+  // In JSON each of these is six bytes.
   await store.insert('entries', [a.entry(1, { _id: 'b', status: '\0'.repeat(11 * MiB) })])
   const error = { id: 'b', message: `entries b: ${tooLarge}` }
-  await t.rejects(fileOf(store, 'ndjson'), error)
+  // Every day, a large question breaks a file of answers.
+  if (isThorough) await t.rejects(fileOf(store, 'ndjson'), error)
   const { text, skipped } = await fileOf(store, 'ndjson', { unreadable: 'skip' })
   const left = [{ id: 'b', message: tooLarge }]
   t.strictSame(skipped, left)

@@ -60,7 +60,7 @@ for (const [name, schema] of Object.entries({ EntryListItem, Entry, DispatchList
         t.strictSame(present(columns), present(Object.fromEntries(same)))
       }
     })
-    await fc.assert(property, { numRuns: runs(8, 30) })
+    await fc.assert(property, { numRuns: runs(4, 30) })
   })
 }
 

@@ -16,7 +16,7 @@ const fileOf = async (columns: number, ...parts: string[]) => {
 
 t.test('a file has its rows in one sheet, whose first row is frozen and has a filter', async (t) => {
   const names = row(text('id'), text('size'), text('at'))
-  const rows = Array.from({ length: 20_000 }, (_, i) =>
+  const rows = Array.from({ length: 5000 }, (_, i) =>
     row(text(`id-${i}`), `<c><v>${i}</v></c>`, '<c s="1"><v>1</v></c>'),
   )
   const parts = unzip(await fileOf(3, names + rows[0], rows.slice(1).join('')))
@@ -26,10 +26,10 @@ t.test('a file has its rows in one sheet, whose first row is frozen and has a fi
   )
   t.match(parts.get('xl/workbook.xml'), '<sheet name="entries"')
   const sheet = parts.get(SHEET) as string
-  t.equal(sheetRows(sheet).length, 20_001)
-  t.match(sheet, /<row r="1">.*<row r="20001">/s)
+  t.equal(sheetRows(sheet).length, 5001)
+  t.match(sheet, /<row r="1">.*<row r="5001">/s)
   t.match(sheet, '<pane ySplit="1" topLeftCell="A2" activePane="bottomLeft" state="frozen"/>')
-  t.match(sheet, /<\/sheetData>\s*<autoFilter ref="A1:C20001"\/>/)
+  t.match(sheet, /<\/sheetData>\s*<autoFilter ref="A1:C5001"\/>/)
   t.match(sheet, /<cols>\s*<col min="1" max="1" width="8".*<col min="3" max="3" width="22"/)
 })
 
@@ -55,7 +55,8 @@ t.test('cells have their places, also behind empty ones and in rows that are han
 
 t.test('a file whose rows or bytes are more than a sheet has fails, and so does one that was closed', async (t) => {
   const file = new XlsxFile('entries', 1)
-  await file.write(Buffer.from('<row></row>'.repeat(1_048_576)))
+  const rows = Buffer.from('<row></row>'.repeat(65_536))
+  for (let n = 0; n < 16; n++) await file.write(rows)
   await t.rejects(file.write(Buffer.from('<row></row>')), { message: /at most 1048576 rows/ })
   file.close()
   file.close()

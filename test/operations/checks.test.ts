@@ -1,17 +1,20 @@
 // GET /v1/checks: what is shown of entries and agents that need a second look, to whom, and how it is paged.
 import { setTimeout } from 'node:timers/promises'
+import { BSON } from 'mongodb'
 import t, { type Test } from 'tap'
 import type { CheckedAgent, CheckedEntry } from '../../schemas/checks.js'
 import { demoOptions, seedData } from '../../seed/index.js'
 import { places } from '../../seed/places.js'
+import { BsonList } from '../../src/bson/reader.js'
 import type { Documents } from '../../src/documents/collections.js'
 import { keysOf } from '../../src/keys/keys.js'
-import { QueryTimeout } from '../../src/store/store.js'
+import { QueryTimeout, type Store } from '../../src/store/store.js'
 import { testApp } from '../support/app.js'
 import { readCsv } from '../support/csv.js'
+import { Each } from '../support/each.js'
 import { testStore } from '../support/store.js'
 import { A, a, B, fillTenants } from '../support/tenants.js'
-import { runs } from '../support/thorough.js'
+import { isThorough, runs } from '../support/thorough.js'
 
 type Entry = Documents['entries']
 const SEEDS = runs(1, 20)
@@ -34,20 +37,28 @@ const plantedIn = (entry: Entry, before: Entry['answers'] | undefined): string |
 for (let seed = 1; seed <= SEEDS; seed++) {
   t.test(`In the demo data of seed ${seed} what was planted is found, and hardly anything else`, async (t) => {
     const ofOrganisations = new Map<string, Entry[]>()
+    // Each organisation has data of its own. The first is enough for every day.
+    const isChecked = (organisation: string) =>
+      isThorough || ofOrganisations.size === 0 || ofOrganisations.has(organisation)
     const { get } = await testApp(t, {
       fill: async (store) => {
         for (const { collection, documents } of seedData({ ...demoOptions, seed })) {
-          await store.insert(collection, documents)
-          if (collection !== 'entries') continue
+          if (collection !== 'entries') {
+            await store.insert(collection, documents)
+            continue
+          }
           for (const entry of documents) {
+            if (!isChecked(entry.organisation)) continue
             const all = ofOrganisations.get(entry.organisation) ?? []
             ofOrganisations.set(entry.organisation, all)
             all.push(entry)
           }
         }
+        await store.insert('entries', [...ofOrganisations.values()].flat())
       },
     })
     for (const [organisation, entries] of ofOrganisations) {
+      const each = new Each()
       const inventor = entries.find(({ duration = QUICK }) => duration < QUICK)?.agent
       const agents = (await get('/v1/checks/agents', organisation)).json().data as CheckedAgent[]
       const { data, _metadata } = (await get('/v1/checks/entries?perPage=1000', organisation)).json()
@@ -70,12 +81,13 @@ for (let seed = 1; seed <= SEEDS; seed++) {
           continue
         }
         planted += 1
-        t.ok(flags.get(entry._id)?.includes(check), `${entry._id} is flagged by ${check}`)
+        each.ok(flags.get(entry._id)?.includes(check), `${entry._id} is flagged by ${check}`)
       }
       t.ok(planted > 15, `${planted} were planted`)
       t.ok(wrong < 0.005 * others, `${wrong} of ${others} others are flagged`)
       for (const { _id, agent } of entries.filter(({ agent }) => agent === inventor))
-        t.ok(flags.has(_id), `${agent} invented ${_id}`)
+        each.ok(flags.has(_id), `${agent} invented ${_id}`)
+      each.end(t)
     }
   })
 }
@@ -101,10 +113,12 @@ const fill = async (t: Test) => {
   return { ...app, read }
 }
 const OWN = 'idFrom=checked&idTo=checkee'
+/** For tests that only read. */
+const filled = fill(t)
 const idsIn = ({ data }: { data: CheckedEntry[] }) => data.map(({ id }) => id.slice(8))
 
 t.test('Flagged entries have pages: those with the most checks first, then the newest', async (t) => {
-  const { read, get } = await fill(t)
+  const { read, get } = await filled
   const all = await read(`entries?${OWN}`)
   t.same(idsIn(all), ['02', '04', '03', '01', '00'])
   t.match(all._metadata, { total: 5, shown: 5, entries: 30, perPage: 50, pageCount: 1, hasMore: false })
@@ -124,7 +138,7 @@ t.test('Flagged entries have pages: those with the most checks first, then the n
 })
 
 t.test('The same response has the same entity tag, and another one has another', async (t) => {
-  const { get } = await fill(t)
+  const { get } = await filled
   const { headers } = await get(`/v1/checks/agents?${OWN}`, A)
   const again = (query: string) =>
     get(`/v1/checks/agents?${OWN}${query}`, A, { headers: { 'if-none-match': String(headers.etag) } })
@@ -134,7 +148,7 @@ t.test('The same response has the same entity tag, and another one has another',
 })
 
 t.test('An agent narrows what is shown, and not what it is compared with', async (t) => {
-  const { read } = await fill(t)
+  const { read } = await filled
   const all = await read(`entries?${OWN}`)
   const own = await read(`entries?${OWN}&agent=agent2-a`)
   t.same(
@@ -148,7 +162,7 @@ t.test('An agent narrows what is shown, and not what it is compared with', async
 })
 
 t.test('Names stand beside ids, unless the key sees none', async (t) => {
-  const { read, get, store, app } = await fill(t)
+  const { read, get, store, app } = await filled
   const named = await read(`entries?${OWN}&names=true`)
   t.match(named.data[0], { agentName: 'Chidi Ọkáfọ̀ a', formName: 'Water a' })
   t.match((await read(`agents?${OWN}&names=true`)).data[0], { agentName: 'Chidi Ọkáfọ̀ a' })
@@ -173,7 +187,7 @@ t.test('Names stand beside ids, unless the key sees none', async (t) => {
 })
 
 t.test('As a table, a flag is a row, and so is an agent', async (t) => {
-  const { get } = await fill(t)
+  const { get } = await filled
   const table = async (path: string) => {
     const response = await get(`/v1/checks/${path}`, A)
     t.equal(response.headers['content-type'], 'text/csv; charset=utf-8')
@@ -193,13 +207,13 @@ t.test('As a table, a flag is a row, and so is an agent', async (t) => {
 })
 
 t.test('Nobody sees entries of another organisation, and one without entries has none', async (t) => {
-  const { read } = await fill(t)
+  const { read } = await filled
   t.same((await read(`entries?${OWN}`, B)).data, [])
   t.match(await read(`agents?${OWN}`, B), { data: [], _metadata: { total: 0, entries: 0, pageCount: 0 } })
 })
 
 t.test('What cannot be checked is an error that says what is allowed', async (t) => {
-  const { read } = await fill(t)
+  const { read } = await filled
   const refused = async (path: string) => (await read(path)).errors
   t.match(await refused('entries?checks=fraud'), [{ name: 'checks', allowed: ['short', 'long', 'copy'] }])
   t.match(await refused('agents?minEntries=4'), [{ name: 'minEntries', message: /from 5 to 10000/ }])
@@ -217,11 +231,27 @@ t.test('More than can be checked is refused, and the error says what helps', asy
 
 t.test('Answers that take too much memory are refused', async (t) => {
   const long = (n: number) => ({ type: 'singleChoice', question: 'Why?', answer: `${n}${'x'.repeat(14_000_000)}` })
+  const store = testStore(t)
+  // The entries of the store are small. They have their answers when they are read, made once.
+  const made = new Map<string, Buffer>()
+  const aggregate = async (...[query, reading]: Parameters<Store['aggregate']>) => {
+    const list = await store.aggregate(query, reading)
+    if (query.collection !== 'entries') return list
+    const read = list.documents.map(({ bytes }) => {
+      const entry = BSON.deserialize(bytes)
+      const found = made.get(entry._id) ?? Buffer.from(BSON.serialize({ ...entry, answers: [long(made.size)] }))
+      made.set(entry._id, found)
+      return found
+    })
+    return new BsonList('entries', read)
+  }
   const { get } = await testApp(t, {
-    fill: async (store) => {
-      await fillTenants(store)
-      for (let n = 0; n < 5; n++) await store.insert('entries', [a.entry(20 + n, { answers: [long(n)] })])
-    },
+    store: { ...store, aggregate },
+    fill: () =>
+      store.insert(
+        'entries',
+        [1, 2, 3, 4, 5].map((n) => a.entry(n)),
+      ),
   })
   t.match((await get('/v1/checks/entries', A)).json().detail, 'their answers take more than 67108864 bytes')
 })
@@ -249,7 +279,7 @@ t.test('Rows that are too long to be kept are left out, but not where one agent 
 })
 
 t.test('An empty list names the filters that no entry has', async (t) => {
-  const { read } = await fill(t)
+  const { read } = await filled
   t.same((await read('entries?form=nope&agent=nobody&status=accepted'))._metadata.unmatched, ['form', 'agent'])
   t.equal((await read(`entries?${OWN}&checks=short`))._metadata.unmatched, undefined)
 })

@@ -195,7 +195,7 @@ const PLACES = [
 const TIMES = ['day', 'week', 'month', 'year', 'weekday', 'hour'].map((period) => `createdAt:${period}`)
 
 /** More of them take longer: `.ci/nightly` draws 500. */
-const RUNS = Number(process.env.MODEL_RUNS ?? runs(5, 40))
+const RUNS = Number(process.env.MODEL_RUNS ?? runs(2, 40))
 
 t.test('random summaries, questions and filters are what a plain program counts', async (t) => {
   const { get, store } = await testApp(t, {
@@ -483,9 +483,19 @@ t.test('a table has the same rows', async (t) => {
 })
 
 t.test('records without entries are groups too, where that is asked for', async (t) => {
-  const { get, store } = await testApp(t, {
+  const store = testStore(t)
+  let areMany = false
+  // A database with many agents gives as many as it is asked for.
+  const aggregate = async (...[query, reading]: Parameters<Store['aggregate']>) => {
+    const list = await store.aggregate(query, reading)
+    if (!areMany || query.collection !== 'agents') return list
+    const limit = query.stages.find(({ $limit }) => $limit !== undefined)?.$limit
+    return new BsonList('agents', Array(Number(limit)).fill(list.documents[0]?.bytes))
+  }
+  const { get } = await testApp(t, {
     settings: { TOTAL_MAX_AGE_MS: '0' },
-    fill: async (store) => {
+    store: { ...store, aggregate },
+    fill: async () => {
       // No entry names a record by an ObjectId.
       const odd = { ...a.agent(4), _id: new ObjectId() } as never
       await store.insert('agents', [a.agent(1), a.agent(2), { ...a.agent(3), _id: 'agent0-a' }, odd, b.agent(1)])
@@ -533,15 +543,12 @@ t.test('records without entries are groups too, where that is asked for', async 
       `${query} has no records that its filters leave out`,
     )
   }
-  await store.insert(
-    'agents',
-    Array.from({ length: 10_000 }, (_, n) => ({ ...a.agent(1), _id: `many-${n}` })),
-  )
+  areMany = true
   t.match((await ask('by=agent&none=true')).json().errors, [{ name: 'none', message: /more than 10000 agents/ }])
 })
 
 t.test('percentiles are right within 1 %', async (t) => {
-  const numbers = [...Array.from({ length: 2999 }, (_, n) => -1e9 * 1.2 ** -n), 0, 5e-324, 1e-9, 1, 3, 1e300]
+  const numbers = [...Array.from({ length: 299 }, (_, n) => -1e9 * 6 ** -n), 0, 5e-324, 1e-9, 1, 3, 1e300]
   const { get } = await testApp(t, {
     fill: (store) =>
       store.insert(
@@ -648,12 +655,18 @@ t.test('a sum that is too large for a number has no mean, and comes last', async
 
 t.test('what is counted for percentiles has a bound', async (t) => {
   const choices = (count: number) => Array.from({ length: count }, (_, n) => `${n}`)
-  const answers = [300, 30].map((count, n) => ({ type: 't', question: `${n}?`, answer: choices(count) }))
+  const asked = [300, 30].map((count, n) => ({ type: 't', question: `${n}?`, answer: choices(count) }))
+  const reversed = asked.map((each) => ({ ...each, answer: each.answer.toReversed() }))
   const { get } = await testApp(t, {
     fill: (store) =>
       store.insert(
         'entries',
-        Array.from({ length: 150 }, (_, n) => ({ ...a.entry(n), duration: 1.1 ** n, answers })),
+        // The database finds two groups: the same answers, in another order. One has 0.5 million values, and the other 4.9.
+        Array.from({ length: 119 }, (_, n) => ({
+          ...a.entry(n),
+          duration: 1.1 ** n,
+          answers: n < 10 ? asked : reversed,
+        })),
       ),
   })
   const query = `form=${a.form._id}&by=${keyOf('0?')},${keyOf('1?')}`
@@ -736,6 +749,8 @@ t.test('questions with the same mean place are in the order of their texts', asy
 t.test('a period has the same entries, alone, beside another dimension and with durations', async (t) => {
   const each = new Each()
   const hour = 3_600_000
+  const { get, store } = await testApp(t, { settings: { TOTAL_MAX_AGE_MS: '0' } })
+  let before: string[] = []
   // Around changes of clocks, the ends of weeks, months and years, with times that are none.
   for (const middle of [
     '2024-11-03T05:30:00Z',
@@ -745,13 +760,14 @@ t.test('a period has the same entries, alone, beside another dimension and with 
   ]) {
     const times = Array.from({ length: 24 }, (_, n) => new Date(Date.parse(middle) + (n - 12) * hour))
     const all = [...times, 'none', null]
-    const { get } = await testApp(t, {
-      settings: { TOTAL_MAX_AGE_MS: '0' },
-      fill: (store) => store.insert('entries', all.map((createdAt, n) => ({ ...a.entry(n), createdAt })) as never),
-    })
+    await store.remove('entries', A, before)
+    before = all.map((_, n) => `${middle} ${n}`)
+    await store.insert('entries', all.map((createdAt, n) => ({ ...a.entry(n), _id: before[n], createdAt })) as never)
     // At the first and the third, the clocks of one zone change. At the others, periods end in all zones.
     const isOfAll = /T(23:30|00:00)/.test(middle)
-    for (const zone of isOfAll && isThorough ? ZONES : ['UTC', 'America/New_York']) {
+    const few = isOfAll ? ['UTC'] : ['America/New_York']
+    const most = isOfAll ? ZONES : ['UTC', 'America/New_York']
+    for (const zone of isThorough ? most : few) {
       for (const by of TIMES) {
         const counted = async (more: string) =>
           (await get(`/v1/summaries/entries?by=${by}${more}&zone=${zone}`, A)).json()
@@ -778,7 +794,7 @@ t.test('a period has the same entries, alone, beside another dimension and with 
 
 t.test('a clock that changes twice within some days divides the days where it changes', async (t) => {
   const zone = 'Asia/Gaza'
-  const times = Array.from({ length: 12 * 144 }, (_, n) => new Date(Date.UTC(2040, 9, 18) + n * 600_000))
+  const times = Array.from({ length: 12 * 48 }, (_, n) => new Date(Date.UTC(2040, 9, 18) + n * 1_800_000))
   const { get } = await testApp(t, {
     fill: (store) =>
       store.insert(
@@ -796,7 +812,7 @@ t.test('a clock that changes twice within some days divides the days where it ch
     const { data } = (await get(`/v1/summaries/entries?by=${by}&zone=${zone}`, A)).json()
     const found = data.map(({ count, ...row }: { count: number }) => [(row as Record<string, string>)[by], count])
     t.same(Object.fromEntries(found), counts, by)
-    if (by === 'createdAt:day') t.same([counts['2040-10-20'], counts['2040-10-27']], [138, 150])
+    if (by === 'createdAt:day') t.same([counts['2040-10-20'], counts['2040-10-27']], [46, 50])
   }
 })
 
@@ -817,19 +833,23 @@ t.test('entries that come and go while periods are counted make no group without
 })
 
 t.test('more than 500 groups are counted without holding up others, and 10,000 rows are a file', async (t) => {
+  const answers = (n: number) => [
+    { type: 't', question: 'Q', answer: Array.from({ length: n < 10 ? 1000 : 1 }, (_, i) => `answer ${1000 * n + i}`) },
+  ]
   const { get } = await testApp(t, {
-    fill: (store) =>
-      store.insert(
-        'entries',
-        Array.from({ length: 10_001 }, (_, n) => ({ ...a.entry(n), agent: `agent ${n}` })),
-      ),
+    fill: async (store) => {
+      await store.insert('forms', [a.form])
+      const all = Array.from({ length: 11 }, (_, n) => ({ ...a.entry(n), form: a.form._id, answers: answers(n) }))
+      await store.insert('entries', all)
+    },
   })
-  const { _metadata } = (await get('/v1/summaries/entries?by=agent', A)).json()
+  const query = `form=${a.form._id}&by=${keyOf('Q')}`
+  const { _metadata } = (await get(`/v1/summaries/entries?${query}`, A)).json()
   t.same([_metadata.groups, _metadata.others], [10_001, { groups: 9001, count: 9001 }])
-  const whole = await get('/v1/summaries/entries.csv?by=agent', A)
+  const whole = await get(`/v1/summaries/entries.csv?${query}`, A)
   t.equal(whole.statusCode, 400)
   t.match(whole.json().detail, /by makes 10001 groups, and without top a file has at most 10000/)
-  t.equal((await get('/v1/summaries/entries.csv?by=agent&top=10000', A)).body.split('\r\n').length, 10_002)
+  t.equal((await get(`/v1/summaries/entries.csv?${query}&top=10000`, A)).body.split('\r\n').length, 10_002)
 })
 
 t.test('kept counts have an end', async (t) => {
@@ -844,10 +864,10 @@ t.test('kept counts have an end', async (t) => {
     fill: (store) =>
       store.insert(
         'entries',
-        Array.from({ length: 1000 }, (_, n) => ({ ...a.entry(n), agent: `${n}`.padEnd(2000) })),
+        Array.from({ length: 175 }, (_, n) => ({ ...a.entry(n), agent: `${n}`.padEnd(2000, '\u0001') })),
       ),
   })
-  // Each count takes more than 4 MB of memory, and there are 16 MiB for all.
+  // Each count takes more than 4 MB of memory, as JSON has six characters for one of these, and there are 16 MiB for all.
   for (const [n, times] of [1, 2, 3, 4, 5, 3, 4, 5, 1].map((n, i) => [n, Math.min(i + 1, 5) + Number(i === 8)])) {
     await get(`/v1/summaries/entries?by=agent&top=1&createdBefore=${3000 + Number(n)}-01-01T00:00:00Z`, A)
     t.equal(counted, times)
@@ -951,14 +971,20 @@ t.test('odd answers are counted as far as they say something', async (t) => {
 
 t.test('too many questions and groups have an end', async (t) => {
   const store = testStore(t)
+  // Of seven entries, the answers to one question take more than 64 MiB: they are long, or many.
+  const [given, rest] = isThorough ? [100_000, ''] : [200, 'x'.repeat(25_000)]
   const { get } = await testApp(t, {
     settings: { TOTAL_MAX_AGE_MS: '0' },
     store,
     fill: async () => {
-      await store.insert('forms', [a.form, { ...a.form, _id: 'many words' }])
+      const forms = ['many words', 'many questions', 'many choices', 'long']
+      await store.insert(
+        'forms',
+        forms.map((_id) => ({ ...a.form, _id })),
+      )
       const words = Array.from({ length: 7 }, (_, n) => ({
         ...{ ...a.entry(n + 20), form: 'many words' },
-        answers: [{ type: 't', question: 'Q', answer: Array.from({ length: 100_000 }, (_, i) => `${n} ${i}`) }],
+        answers: [{ type: 't', question: 'Q', answer: Array.from({ length: given }, (_, i) => `${n} ${i}${rest}`) }],
       }))
       // They are on a page behind the others.
       const few = Array.from({ length: 50 }, (_, n) => ({
@@ -966,38 +992,36 @@ t.test('too many questions and groups have an end', async (t) => {
         answers: ['Q', 'R'].map((question) => ({ type: 't', question, answer: 'late' })),
       }))
       await store.insert('entries', [...words, ...few] as never)
-      const asked = (questions: number, answer: unknown) => {
+      const asked = (form: string, questions: number, answer: unknown) => {
         const answers = Array.from({ length: questions }, (_, n) => ({ type: 't', question: `Question ${n}`, answer }))
-        return { form: a.form._id, answers }
+        return { form, answers }
       }
       const choices = Array.from({ length: 100_001 }, (_, n) => String(n))
+      // JSON has six characters for each of these.
       const long = Array.from({ length: 5 }, (_, n) => ({
-        ...{ ...a.entry(n + 10), ...asked(1, `${n}${'x'.repeat(4_000_000)}`), status: 'long' },
+        ...{ ...a.entry(n + 10), ...asked('long', 1, `${n}${'\u0001'.repeat(600_000)}`) },
       }))
       await store.insert('entries', [
-        { ...a.entry(1), ...asked(2001, 'x'), status: 'many questions' },
-        { ...a.entry(2), ...asked(1, choices), status: 'many choices' },
+        { ...a.entry(1), ...asked('many questions', 2001, 'x') },
+        { ...a.entry(2), ...asked('many choices', 1, choices) },
         ...long,
         { ...a.entry(4), dispatch: undefined },
       ] as never)
     },
   })
   const detail = async (url: string): Promise<string> => (await get(`/v1/${url}`, A)).json().detail
-  t.match(await detail(`forms/${a.form._id}/questions`), /^id has more than 2000 questions$/)
+  t.match(await detail('forms/many%20questions/questions'), /^id has more than 2000 questions$/)
   t.match(
-    await detail(`summaries/entries?form=${a.form._id}&by=${keyOf('none')}`),
+    await detail(`summaries/entries?form=many%20questions&by=${keyOf('none')}`),
     /^by has [0-9a-f]{12}, but must have/,
   )
   const [open, closed] = (await get('/v1/forms/many%20words/questions', A)).json().data
   t.match(closed, { question: 'R', distinct: 1, choices: [{ answer: 'late', count: 50 }] })
-  t.match(open, { answered: 57, choices: [], others: 700_050 }, 'too many to count each')
-  t.ok(open.distinct > 500_000 && open.distinct <= 700_001, `at least ${open.distinct}`)
-  const byAnswer = `summaries/entries?form=${a.form._id}&by=${keyOf('Question 0')}`
-  t.equal(
-    await detail(`${byAnswer}&status=many%20choices`),
-    'by makes more than 100000 groups: a narrower filter may help',
-  )
-  t.match(await detail(`${byAnswer}&status=long`), /^by makes groups of more than 16777216 characters: a narrower/)
+  t.match(open, { answered: 57, choices: [], others: 7 * given + 50 }, 'too many to count each')
+  t.ok(open.distinct > 5 * given && open.distinct <= 7 * given + 1, `at least ${open.distinct}`)
+  const byAnswer = (form: string) => detail(`summaries/entries?form=${form}&by=${keyOf('Question 0')}`)
+  t.equal(await byAnswer('many%20choices'), 'by makes more than 100000 groups: a narrower filter may help')
+  t.match(await byAnswer('long'), /^by makes groups of more than 16777216 characters: a narrower/)
   const named = (await get('/v1/summaries/entries?by=status,dispatch&names=true', A)).json()
   t.ok(named.data.some(({ dispatch }: { dispatch: unknown }) => dispatch === null))
 })
@@ -1013,7 +1037,7 @@ t.test('groups of two dimensions take memory for those that there are alone', as
     if (!query.stages.some(({ $group }) => $group !== undefined)) return list
     const sample = () => {
       turn += 1
-      if (turn % 8 === 0) most = Math.max(most, heapUsed())
+      if (turn % 24 === 0) most = Math.max(most, heapUsed())
       if (!isOver) setImmediate(sample)
     }
     least = heapUsed()
@@ -1112,7 +1136,7 @@ t.test('the ends of time and of the earth', async (t) => {
     settings: { TOTAL_MAX_AGE_MS: '0' },
     fill: (store) =>
       store.insert('entries', [
-        ...Array.from({ length: 300 }, (_, n) => ({ ...a.entry(n), createdAt: new Date('9999-12-31T12:00:00Z') })),
+        ...Array.from({ length: 30 }, (_, n) => ({ ...a.entry(n), createdAt: new Date('9999-12-31T12:00:00Z') })),
         { ...a.entry(400), createdAt: new Date('9999-12-31T23:59:59.999Z'), ...at(180, 90) },
         { ...a.entry(401), createdAt: new Date('0001-01-01T00:00:00Z'), ...at(-180, -90) },
         { ...a.entry(402), createdAt: new Date('0001-01-01T12:00:00Z'), ...at(180.001, 0) },
@@ -1125,15 +1149,15 @@ t.test('the ends of time and of the earth', async (t) => {
     ['createdAt:year', '0001', '9999'],
   ] as const) {
     for (const [zone, early, late] of [
-      ['UTC', 2, 301],
-      ['Africa/Lagos', 2, 300],
-      ['America/St_Johns', 1, 301],
+      ['UTC', 2, 31],
+      ['Africa/Lagos', 2, 30],
+      ['America/New_York', 1, 31],
     ] as const) {
-      const counts = [[first, early], [last, late], ...(early + late < 303 ? [[null, 303 - early - late]] : [])]
+      const counts = [[first, early], [last, late], ...(early + late < 33 ? [[null, 33 - early - late]] : [])]
       const rows = counts.map(([value, count]) => ({ [by]: value, count }))
       for (const query of [`by=${by}`, `by=${by}&createdSince=9999-01-01T00:00:00Z`]) {
         const expected = query.includes('Since')
-          ? rows.slice(1).filter((row) => zone !== 'America/St_Johns' || row[by] !== null)
+          ? rows.slice(1).filter((row) => zone !== 'America/New_York' || row[by] !== null)
           : rows
         t.same(await data(`${query}&zone=${zone}`), expected, `${query} in ${zone}`)
       }
@@ -1150,7 +1174,7 @@ t.test('the ends of time and of the earth', async (t) => {
   const years = await data('by=createdAt:year')
   t.same(years, [
     { 'createdAt:year': '0001', count: 2 },
-    { 'createdAt:year': '9999', count: 301 },
+    { 'createdAt:year': '9999', count: 31 },
     { 'createdAt:year': null, count: 1 },
   ])
 })
@@ -1246,23 +1270,27 @@ t.test('an answer that is a Decimal128 is none, and takes no equal number with i
 })
 
 t.test('two questions with many answers have an end', async (t) => {
-  const words = (name: string, n: number, length = 300) =>
+  const words = (name: string, n: number, length = 200) =>
     Array.from({ length }, (_, i) => `${name} ${(i + n) % length}`)
   const { get } = await testApp(t, {
     fill: async (store) => {
       await store.insert('forms', [a.form])
-      const all = Array.from({ length: 60 }, (_, n) => ({
-        ...{ ...a.entry(n), form: a.form._id, status: n < 2 ? 'few' : 'many' },
-        answers: ['x', 'y'].map((question) => ({ type: 't', question, answer: words(question, n) })),
+      const all: [status: string, first: number, length?: number][] = [
+        ['few', 0],
+        ['few', 1],
+        ['wide', 0, 400],
+        ['many', 0, 2237],
+      ]
+      const made = all.map(([status, first, length], n) => ({
+        ...{ ...a.entry(n), form: a.form._id, status },
+        answers: ['x', 'y'].map((question) => ({ type: 't', question, answer: words(question, first, length) })),
       }))
-      const wide = ['x', 'y'].map((question) => ({ type: 't', question, answer: words(question, 0, 400) }))
-      const last = { ...a.entry(99), form: a.form._id, status: 'wide', answers: wide }
-      await store.insert('entries', [...all, last] as never)
+      await store.insert('entries', made as never)
     },
   })
   const by = `form=${a.form._id}&by=${keyOf('x')},${keyOf('y')}`
   const { data, _metadata } = (await get(`/v1/summaries/entries?${by}&status=few&top=1`, A)).json()
-  t.same([_metadata.groups, data[0].count], [90_000, 2])
+  t.same([_metadata.groups, data[0].count], [40_000, 2])
   for (const [status, fault] of [
     ['many', 'has more than 5000000 values to count'],
     ['wide', 'makes more than 100000 groups'],

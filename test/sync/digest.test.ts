@@ -83,8 +83,8 @@ t.test('each range is a task of its own, and other tasks have their turn between
 t.test('count and sum of each range are those of its records', async (t) => {
   const store = testStore(t)
   const dates = new Map<string, number>()
-  for (let n = 0; n < 1200; n++) {
-    // From the year 1 to 9999, so that sums are negative, and beyond 2^53 with a thousand records.
+  for (let n = 0; n < 300; n++) {
+    // From the year 1 to 9999, so that sums are negative, and beyond 2^53 with a hundred records.
     dates.set(`id-${String(n).padStart(5, '0')}`, n % 3 === 0 ? -62_135_596_800_000 + n : 253_402_300_799_999 - n)
   }
   dates.set('zero', 0)
@@ -94,7 +94,7 @@ t.test('count and sum of each range are those of its records', async (t) => {
     'entries',
     [...dates].map(([id, time]) => entry(id, new Date(time))),
   )
-  await store.insert('entries', [{ ...b.entry(1), _id: 'id-00500-b' }])
+  await store.insert('entries', [{ ...b.entry(1), _id: 'id-00150-b' }])
   await store.remove('entries', A, ['zero'])
   dates.delete('zero')
 
@@ -110,7 +110,7 @@ t.test('count and sum of each range are those of its records', async (t) => {
     {},
     { from: 'id-00003' },
     { to: 'id-00003' },
-    { from: 'id-00001', to: 'id-01199', bounds: 'id-00002,id-00600,id-00600-,id-01000' },
+    { from: 'id-00001', to: 'id-00299', bounds: 'id-00002,id-00150,id-00150-,id-00250' },
     { bounds: 'A,id-00003,zero,é,\u{1f30d}' },
     { from: 'nothing', to: 'nothinh' },
   ]) {
