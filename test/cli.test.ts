@@ -46,21 +46,14 @@ t.test('a missing database, one that is down, and an unknown command are reporte
   t.match(await run(['ky'], { MONGODB_URI }), { code: 2, output: "Unknown command 'ky'\n(Did you mean keys?)\n" })
 })
 
-t.test('serve starts the service; a setting that cannot be used stops it with a message', async (t) => {
+// That `serve` starts the service is shown by server.test.ts.
+t.test('serve stops with a message if a setting cannot be used', async (t) => {
   const taken = createServer().listen(0, '127.0.0.1')
   await once(taken, 'listening')
   t.teardown(() => taken.close())
   const { port } = taken.address() as AddressInfo
-  const child = startProgram(t, 'src/cli.ts', {
-    argv: ['serve'],
-    settings: { PORT: '0', LOG_LEVEL: 'info' },
-    covered: true,
-  })
-  const [, url] = await printed(child, /field-data-api on (\S+) /)
-  t.equal((await fetch(`${url}/health/live`)).status, 200)
-  child.kill('SIGTERM')
-  t.same(await once(child, 'exit'), [0, null])
-  const refused = await runProgram(t, 'src/cli.ts', { argv: ['serve'], settings: { PORT: `${port}` }, covered: true })
+  const settings = { PORT: `${port}`, DEMO_SCENARIO: 'tiny' }
+  const refused = await runProgram(t, 'src/cli.ts', { argv: ['serve'], settings, covered: true })
   t.match(refused, { code: 1, output: `HOST 127.0.0.1, PORT ${port}: listen EADDRINUSE` })
   t.notMatch(refused.output, /\n +at /)
 })

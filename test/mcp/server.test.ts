@@ -9,18 +9,31 @@ import { COUNTS } from '../../src/operations/summary.js'
 import { QueryTimeout, type Store, StoreUnavailable } from '../../src/store/store.js'
 import { listen, testApp } from '../support/app.js'
 import { assistant, callOf, errorOf, MCP_HEADERS, messageOf, post, REVISIONS } from '../support/mcp.js'
+import { testStore } from '../support/store.js'
 import { A, a, B, fillTenants } from '../support/tenants.js'
 
-const prepare = async (t: Test, changed: (store: Store) => Partial<Store> = () => ({})) => {
-  const plain = await testApp(t, { fill: fillTenants })
-  const { app, keyOf } = await testApp(t, { store: { ...plain.store, ...changed(plain.store) } })
-  const key = await keyOf(A)
+const serve = async (t: Test, changed: (store: Store) => Partial<Store> = () => ({})) => {
+  const store = testStore(t)
+  await fillTenants(store)
+  const { app, keyOf } = await testApp(t, { store: { ...store, ...changed(store) } })
+  return { app, keyOf, key: await keyOf(A) }
+}
+
+const prepare = async (t: Test, changed?: (store: Store) => Partial<Store>) => {
+  const served = await serve(t, changed)
+  return { ...served, ...(await assistant(t, served.app, served.key)) }
+}
+
+/** The service of the tests that only read. */
+const reading = serve(t)
+const reader = async (t: Test) => {
+  const { app, key } = await reading
   return { app, key, ...(await assistant(t, app, key)) }
 }
 
 for (const revision of ['modern', 'legacy'] as const) {
   t.test(`clients of ${REVISIONS[revision]} see seven tools that only read`, async (t) => {
-    const { app, key } = await prepare(t)
+    const { app, key } = await reading
     const { client, ask } = await assistant(t, app, key, revision)
     t.equal(client.getNegotiatedProtocolVersion(), REVISIONS[revision])
     t.match(client.getInstructions(), /never instructions\.$/)
@@ -47,7 +60,7 @@ for (const revision of ['modern', 'legacy'] as const) {
 }
 
 t.test('there is nothing to subscribe to, and no other tool', async (t) => {
-  const { app, key, call } = await prepare(t)
+  const { app, key, call } = await reader(t)
   await t.rejects(call('drop_entries'), { code: -32602 })
   const meta = {
     'io.modelcontextprotocol/protocolVersion': REVISIONS.modern,
@@ -128,7 +141,7 @@ const wrong: readonly (readonly [string, object, string])[] = [
 ]
 
 t.test('a wrong argument is an error of the tool that names it', async (t) => {
-  const { call } = await prepare(t)
+  const { call } = await reader(t)
   for (const [tool, given, name] of wrong) {
     const { error, code, errors } = errorOf(await call(tool, given))
     t.match([code, errors?.[0]?.name], ['invalid_parameter', name], `${tool} ${JSON.stringify(given)}: ${error}`)
@@ -139,7 +152,7 @@ t.test('a wrong argument is an error of the tool that names it', async (t) => {
 })
 
 t.test('what is not given may be null, and a list may be a text', async (t) => {
-  const { app, key, ask } = await prepare(t)
+  const { app, key, ask } = await reader(t)
   const nothing = messageOf('tools/call', { name: 'describe', arguments: null })
   const { statusCode, json } = await post(app, nothing, { authorization: `Bearer ${key}` })
   t.match([statusCode, json()], [200, { result: { structuredContent: { organisation: { id: A } } } }])
@@ -152,7 +165,7 @@ t.test('what is not given may be null, and a list may be a text', async (t) => {
 })
 
 t.test('a record that is not there or of another organisation is not found', async (t) => {
-  const { call } = await prepare(t)
+  const { call } = await reader(t)
   const [unknown, foreign] = [await call('get_entry', { id: 'nothing' }), await call('get_entry', { id: 'entry1-b' })]
   t.same(unknown, foreign)
   t.match(errorOf(unknown), { code: 'not_found', error: 'No entry has this id' })
@@ -173,20 +186,19 @@ t.test('what the service cannot do is an error of the tool, and nothing of its i
         }[name as string],
       ] as const,
   )
+  let failure: Error | undefined
+  const { call } = await prepare(t, (store) => ({
+    aggregate: async (...query) => {
+      if (failure && query[0].collection !== 'apiKeys' && query[0].collection !== 'organisations') throw failure
+      return store.aggregate(...query)
+    },
+  }))
   for (const [error, code] of [
-    [new StoreUnavailable(new Error('mongodb://secret')), 'service_unavailable'],
     [new QueryTimeout('secret'), 'query_timeout'],
     [new Error('secret of /src/file.ts:1:2'), 'internal_error'],
+    [new StoreUnavailable(new Error('mongodb://secret')), 'service_unavailable'],
   ] as const) {
-    let isBroken = false
-    const fail = async () => Promise.reject(error)
-    const { call } = await prepare(t, (store) => ({
-      aggregate: (...query) =>
-        isBroken && query[0].collection !== 'apiKeys' && query[0].collection !== 'organisations'
-          ? fail()
-          : store.aggregate(...query),
-    }))
-    isBroken = true
+    failure = error
     for (const [name, given] of calls) {
       const found = await call(name, given)
       t.match(errorOf(found), { code, error: /\w/ }, name)
@@ -256,20 +268,16 @@ t.test('a call for a form is no large task where its count is kept', async (t) =
 t.test('a flood of calls by one key leaves room for others, as that of any operation does', async (t) => {
   const go = new EventEmitter().setMaxListeners(0)
   let [begun, isHeld] = [0, false]
-  const plain = await testApp(t, { fill: fillTenants })
-  const { app, keyOf } = await testApp(t, {
-    store: {
-      ...plain.store,
-      capacity: 64,
-      async aggregate(...query) {
-        if (isHeld && query[0].collection === 'entries' && JSON.stringify(query[0].match).includes(A)) {
-          begun += 1
-          await once(go, 'end')
-        }
-        return plain.store.aggregate(...query)
-      },
+  const { app, keyOf } = await serve(t, (store) => ({
+    capacity: 64,
+    async aggregate(...query) {
+      if (isHeld && query[0].collection === 'entries' && JSON.stringify(query[0].match).includes(A)) {
+        begun += 1
+        await once(go, 'end')
+      }
+      return store.aggregate(...query)
     },
-  })
+  }))
   const flooding = { authorization: `Bearer ${await keyOf(A)}` }
   const { ask } = await assistant(t, app, await keyOf(B))
   isHeld = true

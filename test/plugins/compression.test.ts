@@ -7,19 +7,19 @@ import { A, a, fillTenants } from '../support/tenants.js'
 
 const url = '/v1/entries?perPage=50'
 
-const start = (t: Parameters<typeof testApp>[0]) =>
-  testApp(t, {
-    fill: async (store) => {
-      await fillTenants(store)
-      await store.insert(
-        'entries',
-        Array.from({ length: 40 }, (_, i) => a.entry(100 + i)),
-      )
-    },
-  })
+/** The service of all tests, which only read. */
+const reading = testApp(t, {
+  fill: async (store) => {
+    await fillTenants(store)
+    await store.insert(
+      'entries',
+      Array.from({ length: 40 }, (_, i) => a.entry(100 + i)),
+    )
+  },
+})
 
 t.test('a large response is compressed with Brotli if the caller accepts it, otherwise with gzip', async (t) => {
-  const { get } = await start(t)
+  const { get } = await reading
   const plain = await get(url, A)
   t.equal(plain.headers['content-encoding'], undefined)
   for (const [header, coding] of Object.entries({
@@ -42,7 +42,7 @@ t.test('a large response is compressed with Brotli if the caller accepts it, oth
 })
 
 t.test('a response is not compressed if it is small, or if the caller accepts neither coding', async (t) => {
-  const { get } = await start(t)
+  const { get } = await reading
   for (const [path, header] of [
     ['/v1/entries?perPage=1', 'br'],
     [url, 'identity'],
@@ -57,7 +57,7 @@ t.test('a response is not compressed if it is small, or if the caller accepts ne
 })
 
 t.test('a file is compressed in its parts, but for one that is compressed already', async (t) => {
-  const { get } = await start(t)
+  const { get } = await reading
   const plain = await get('/v1/exports/entries.csv', A)
   for (const [coding, decode] of [
     ['br', brotliDecompressSync],
@@ -72,7 +72,7 @@ t.test('a file is compressed in its parts, but for one that is compressed alread
 })
 
 t.test('a large problem is compressed too', async (t) => {
-  const { get } = await start(t)
+  const { get } = await reading
   const names = Array.from({ length: 10 }, (_, n) => `x${n}${'y'.repeat(400)}`)
   const response = await get(`/v1/entries?${names.join('&')}`, A, { headers: { 'accept-encoding': 'gzip' } })
   t.equal(response.headers['content-encoding'], 'gzip')
@@ -82,7 +82,7 @@ t.test('a large problem is compressed too', async (t) => {
 t.test(
   'a response that cannot be compressed is a problem not marked as compressed, and the next one is well',
   async (t) => {
-    const { app, get } = await start(t)
+    const { app, get } = await reading
     const { brotliCompress } = zlib
     const replace = (compress: unknown) => {
       Object.assign(zlib, { brotliCompress: compress })
@@ -107,7 +107,7 @@ t.test(
 )
 
 t.test('HEAD has the same headers as GET', async (t) => {
-  const { get } = await start(t)
+  const { get } = await reading
   const headers = { 'accept-encoding': 'br' }
   const [head, full] = [await get(url, A, { headers, method: 'HEAD' }), await get(url, A, { headers })]
   t.equal(head.body, '')

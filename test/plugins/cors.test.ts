@@ -6,8 +6,11 @@ import { A, fillTenants } from '../support/tenants.js'
 const origin = 'https://app.example.org'
 const preflight = { 'access-control-request-method': 'GET', 'access-control-request-headers': 'authorization' }
 
+/** A service with pages of other origins. The tests only ask it. */
+const open = testApp(t, { fill: fillTenants, settings: { CORS_ORIGINS: `${origin},http://localhost:5173` } })
+
 t.test('a page of an allowed origin may read responses, errors and their headers', async (t) => {
-  const { get } = await testApp(t, { fill: fillTenants, settings: { CORS_ORIGINS: `${origin},http://localhost:5173` } })
+  const { get } = await open
   for (const [url, organisation, status] of [
     ['/v1/entries', A, 200],
     ['/v1/entries?page=0', A, 400],
@@ -24,7 +27,7 @@ t.test('a page of an allowed origin may read responses, errors and their headers
 })
 
 t.test('a preflight needs no key', async (t) => {
-  const { app } = await testApp(t, { settings: { CORS_ORIGINS: origin } })
+  const { app } = await open
   const { statusCode, headers, body } = await app.inject({
     method: 'OPTIONS',
     url: '/v1/entries?status=accepted',
@@ -41,7 +44,7 @@ t.test('a preflight needs no key', async (t) => {
 })
 
 t.test('a page of an allowed origin may send messages to /mcp', async (t) => {
-  const { app } = await testApp(t, { settings: { CORS_ORIGINS: origin } })
+  const { app } = await open
   for (const [url, methods] of [
     ['/mcp', 'POST'],
     ['/mcp?x', 'POST'],
@@ -57,11 +60,11 @@ t.test('a page of an allowed origin may send messages to /mcp', async (t) => {
 })
 
 t.test('a page of another origin is not allowed, and without the setting none is', async (t) => {
-  for (const [settings, status] of [
-    [{ CORS_ORIGINS: origin }, 204],
-    [{}, 405],
+  for (const [service, status] of [
+    [open, 204],
+    [testApp(t, { fill: fillTenants }), 405],
   ] as const) {
-    const { app, get } = await testApp(t, { fill: fillTenants, settings })
+    const { app, get } = await service
     const headers = { origin: 'https://app.example.org.evil.test', ...preflight }
     const refused = await app.inject({ method: 'OPTIONS', url: '/v1/entries', headers })
     t.equal(refused.statusCode, status)

@@ -20,21 +20,22 @@ const isProblem = (t: Test, response: { statusCode: number; body: string; header
   )
 }
 
-/** The application of the tests that only read. */
+/** The application of the tests that only read, and its port. */
 const reading = testApp(t)
+const port = reading.then(({ app }) => listen(app))
 t.test('the type of a problem leads to the page that describes it', async (t) => {
   for (const [settings, base] of [
-    [{}, ''],
+    [undefined, ''],
     [{ PUBLIC_URL: 'https://api.example.org/' }, 'https://api.example.org'],
     [{ PUBLIC_URL: 'https://api.example.org/field' }, 'https://api.example.org/field'],
   ] as const) {
-    const { app } = await testApp(t, { settings })
+    const { app } = settings ? await testApp(t, { settings }) : await reading
     t.equal((await app.inject('/v1/entries')).json().type, `${base}/docs/errors#unauthorized`)
     t.equal((await app.inject('/v1/%')).json().type, `${base}/docs/errors#bad_request`)
-    const text = await send(await listen(app), 'garbage\r\n\r\n')
+    const text = await send(settings ? await listen(app) : await port, 'garbage\r\n\r\n')
     t.equal(JSON.parse(text.slice(text.indexOf('\r\n\r\n'))).type, `${base}/docs/errors#bad_request`)
   }
-  const { app } = await testApp(t)
+  const { app } = await reading
   t.match((await app.inject('/docs/errors')).body, 'id="unauthorized"')
 })
 
@@ -138,14 +139,15 @@ t.test('a URL that is too long gets 414, and one that is encoded wrongly 400', a
 
 t.test('errors of the store become problems that do not reveal their cause', async (t) => {
   const failures: [Error, string, string | undefined][] = [
-    [new StoreUnavailable(new Error('secret host')), 'service_unavailable', '2'],
     [new QueryTimeout(new Error('secret query')), 'query_timeout', '2'],
     [new Error('secret bug'), 'internal_error', undefined],
+    [new StoreUnavailable(new Error('secret host')), 'service_unavailable', '2'],
   ]
+  let failure: Error | undefined
+  const fail = () => Promise.reject(failure)
+  const { get } = await testApp(t, { store: { ...embeddedStore(), aggregate: fail, ping: fail } })
   for (const [error, code, retryAfter] of failures) {
-    const fail = () => Promise.reject(error)
-    const store: Store = { ...embeddedStore(), aggregate: fail, ping: fail }
-    const { get } = await testApp(t, { store })
+    failure = error
     for (const url of ['/v1/entries', '/v1/entries/x', '/health/ready']) {
       const response = await get(url, A)
       isProblem(t, response, code)
@@ -208,8 +210,6 @@ t.test('what is too large fails with a problem that names the parameter of its s
 })
 
 t.test('a request that is not valid HTTP gets a problem before its connection closes', async (t) => {
-  const { app } = await testApp(t)
-  const port = await listen(app)
   const requests: [string, string][] = [
     ['no http at all\r\n\r\n', 'bad_request'],
     ['GET /health/live HTTP/1.1\r\nhost: x\r\ncontent-length: -1\r\n\r\n', 'bad_request'],
@@ -219,7 +219,7 @@ t.test('a request that is not valid HTTP gets a problem before its connection cl
     [`GET /v1/entries?name=${'y'.repeat(90_000)}`, 'uri_too_long'],
   ]
   for (const [text, code] of requests) {
-    const [head, body] = (await send(port, text)).split('\r\n\r\n') as [string, string]
+    const [head, body] = (await send(await port, text)).split('\r\n\r\n') as [string, string]
     t.match(head, `HTTP/1.1 ${problems[code as keyof typeof problems].status} `, code)
     t.match(head, `content-length: ${body.length}`)
     const headers = Object.fromEntries(
@@ -233,9 +233,7 @@ t.test('a request that is not valid HTTP gets a problem before its connection cl
 })
 
 t.test('a path outside the documentation and an unusual method get the usual responses', async (t) => {
-  const { app } = await testApp(t)
-  const port = await listen(app)
-  const ask = (line: string) => send(port, `${line} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`)
+  const ask = async (line: string) => send(await port, `${line} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`)
   t.match(await ask('GET /docs/files/../../package.json'), /^HTTP\/1.1 404 .*"code":"route_not_found"/s)
   t.match(await ask('PROPFIND /v1/entries'), /^HTTP\/1.1 405 .*"code":"method_not_allowed"/s)
   t.match(await ask('PROPFIND /nothing'), /^HTTP\/1.1 404 .*"code":"route_not_found"/s)
@@ -268,8 +266,7 @@ t.test('a request that does not arrive in time gets 408', async (t) => {
 })
 
 t.test('the page links of an HTTP/1.0 request without a Host header name the address of the connection', async (t) => {
-  const { app, keyOf } = await testApp(t)
-  const port = await listen(app)
-  const response = await send(port, `GET /v1/entries HTTP/1.0\r\nauthorization: Bearer ${await keyOf(A)}\r\n\r\n`)
-  t.match(response, `"current":"http://127.0.0.1:${port}/v1/entries?page=1&perPage=50"`)
+  const { keyOf } = await reading
+  const response = await send(await port, `GET /v1/entries HTTP/1.0\r\nauthorization: Bearer ${await keyOf(A)}\r\n\r\n`)
+  t.match(response, `"current":"http://127.0.0.1:${await port}/v1/entries?page=1&perPage=50"`)
 })

@@ -33,7 +33,7 @@ t.test(
     await store.update('apiKeys', keyIdOf(orphaned) as string, { organisation: 'gone' })
     const unfit = await keys.issue({ organisation: A, name: 'Everything' })
     await store.update('apiKeys', unfit.split('_')[1] as string, { organisation: { $ne: '' } } as object)
-    const unknown = await (await testApp(t)).keyOf(A)
+    const unknown = makeKey()
     const other = await keyOf(B)
     // The id of one key with the secret of another: well-formed but not valid.
     const mixed = `${good.slice(0, 17)}${other.slice(17)}`
@@ -82,8 +82,11 @@ t.test(
   }),
 )
 
+/** The service of the tests that only read. */
+const reading = testApp(t, { fill: fillTenants })
+
 t.test('HTTP Basic has the key as the password, or as the user name with an empty password or none', async (t) => {
-  const { app, keyOf } = await testApp(t, { fill: fillTenants })
+  const { app, keyOf } = await reading
   const [good, other] = [await keyOf(A), await keyOf(B)]
   const organisation = async (authorization: string) =>
     (await app.inject({ url: '/v1/me', headers: { authorization } })).json().data?.organisation.id
@@ -97,7 +100,7 @@ t.test('HTTP Basic has the key as the password, or as the user name with an empt
 })
 
 t.test('a script in a browser is challenged to send a bearer token alone', async (t) => {
-  const { app } = await testApp(t)
+  const { app } = await reading
   for (const [mode, challenges] of Object.entries({
     cors: ['Bearer'],
     'same-origin': ['Bearer'],
@@ -110,7 +113,7 @@ t.test('a script in a browser is challenged to send a bearer token alone', async
 })
 
 t.test('a key in the query string is not accepted', async (t) => {
-  const { app, keyOf } = await testApp(t)
+  const { app, keyOf } = await reading
   const key = await keyOf(A)
   t.match((await app.inject(`/v1/entries?access_token=${key}`)).json(), { status: 401, code: 'unauthorized' })
 })

@@ -12,11 +12,13 @@ import { getRequest, LAST, neverRead, receivedBy, send, statusesIn } from '../su
 import { A } from '../support/tenants.js'
 import { runs } from '../support/thorough.js'
 
+/** The service of the tests that only ask, and its port. */
+const { app, keyOf } = await testApp(t)
+const port = await listen(app)
+
 t.test(
   'garbage behind a response gets its problem, and while a request is under way it closes the connection',
   async (t) => {
-    const { app } = await testApp(t)
-    const port = await listen(app)
     const socket = connect(port, '127.0.0.1')
     socket.write(getRequest('/health/live'))
     await once(socket, 'data')
@@ -27,15 +29,11 @@ t.test(
 )
 
 t.test('an invalid body closes the connection after the response to its request', async (t) => {
-  const { app } = await testApp(t)
-  const port = await listen(app)
   const head = 'POST /v1/entries HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n'
   t.same(statusesIn(await send(port, `${head}garbage\r\n\r\n`)), [405])
 })
 
 t.test('a wrong method is told also to a caller who sends scheme and host', async (t) => {
-  const { app } = await testApp(t)
-  const port = await listen(app)
   for (const [target, status] of [
     ['http://x/v1/entries', 405],
     ['HTTP://x:80/openapi.json?x', 405],
@@ -48,8 +46,6 @@ t.test('a wrong method is told also to a caller who sends scheme and host', asyn
 })
 
 t.test('a request of a version that Node does not know gets the same problem as one of HTTP/2', async (t) => {
-  const { app } = await testApp(t)
-  const port = await listen(app)
   for (const version of ['HTTP/1.2', 'HTTP/3.0', 'HTTP/2.0']) {
     const received = await send(port, `GET /v1/me ${version}\r\nhost: x\r\n\r\n`)
     t.match(received, /^HTTP\/1.1 505 .*\r\ndate: .*"code":"http_version_not_supported"/is, version)
@@ -60,8 +56,6 @@ t.test('a request of a version that Node does not know gets the same problem as 
 t.test(
   'damaged requests get problems, or responses if they are requests still, and the next one is served',
   async (t) => {
-    const { app, keyOf } = await testApp(t)
-    const port = await listen(app)
     const headers = { authorization: `Bearer ${await keyOf(A)}` }
     const list = getRequest('/v1/projects?perPage=1&sortBy=name', headers)
     const post = 'POST /v1/projects HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n'

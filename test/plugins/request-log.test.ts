@@ -22,20 +22,21 @@ interface Line {
 
 /** The service itself, with its log. */
 const service = async (t: Test) => {
-  const { store, keyOf } = await testApp(t, { fill: fillTenants })
   const lines: Line[] = []
   const log = { write: (line: string) => lines.push(JSON.parse(line)) }
-  const app = await buildApp({ ...testConfig(), logLevel: 'info' }, store, log)
-  t.teardown(() => app.close())
+  const { app, store, keyOf } = await testApp(t, { fill: fillTenants, settings: { LOG_LEVEL: 'info' }, log })
   const authorization = `Bearer ${await keyOf(A)}`
   const get = async (url: string, headers: Record<string, string> = {}, method: 'GET' | 'HEAD' = 'GET') => {
     lines.length = 0
     await app.inject({ method, url, headers: { authorization, ...headers } })
-    t.equal(lines.length, 1, url)
+    if (lines.length !== 1) throw new Error(`${url} has ${lines.length} lines`)
     return lines[0] as Line
   }
   return { app, store, get, lines, authorization }
 }
+
+/** The service of the tests that only ask. */
+const asked = service(t)
 
 t.test('a request is one line with its operation, its checked parameters, its end and its release', async (t) => {
   const { app, get, lines, authorization } = await service(t)
@@ -68,7 +69,7 @@ t.test('a request is one line with its operation, its checked parameters, its en
 })
 
 t.test('the log has the id of a trace from a valid traceparent alone', async (t) => {
-  const { get } = await service(t)
+  const { get } = await asked
   const id = '4bf92f3577b34da6a3ce929d0e0e4736'
   for (const [traceparent, traceId] of [
     [`00-${id}-00f067aa0ba902b7-01`, id],
@@ -96,7 +97,7 @@ t.test('the log has how many records a response leaves out, and nothing if there
 })
 
 t.test('the log has what a key read: how many records, in which format, and all ids that it asked for', async (t) => {
-  const { get } = await service(t)
+  const { get } = await asked
   const ids = Array.from({ length: 100 }, (_, n) => `no-such-entry-${n}`).join()
   for (const [path, expected] of [
     ['entries?perPage=2', { rows: 2, format: undefined }],
@@ -116,7 +117,7 @@ t.test('the log has what a key read: how many records, in which format, and all 
 })
 
 t.test('what was not checked is not logged: a path, parameters that are refused, those of a page', async (t) => {
-  const { get } = await service(t)
+  const { get } = await asked
   for (const [url, headers, expected] of [
     ['/v1/entries?page=secret&other=secret', {}, { code: 'invalid_parameter', errors: ['other', 'page'] }],
     ['/v1/entries/secret?other=secret', {}, { operation: 'getEntry', code: 'invalid_parameter' }],
@@ -134,7 +135,7 @@ t.test('what was not checked is not logged: a path, parameters that are refused,
 })
 
 t.test('no line has the secret of a key, wherever it stands and however it is cut or encoded', async (t) => {
-  const { get, authorization } = await service(t)
+  const { get, authorization } = await asked
   const own = authorization.slice(7)
   const shown = `fda_${own.slice(4, 16)}_[redacted]`
   const encoded = [...own].map((character) => `%${character.charCodeAt(0).toString(16)}`).join('')
@@ -157,21 +158,21 @@ t.test('no line has the secret of a key, wherever it stands and however it is cu
 })
 
 t.test('a question that is asked for, and its answer, are in the log', async (t) => {
-  const { get } = await service(t)
+  const { get } = await asked
   t.match(await get('/v1/entries?form=x&answered=0123456789ab=Borehole'), {
     query: { answered: '{"key":"0123456789ab","answer":"Borehole"}' },
   })
 })
 
 t.test('a cursor stays readable', async (t) => {
-  const { app, get, authorization } = await service(t)
+  const { app, get, authorization } = await asked
   const list = await app.inject({ url: '/v1/entries?cursor=*&perPage=1', headers: { authorization } })
   const { nextCursor } = list.json()._metadata
   t.match(await get(`/v1/entries?cursor=${nextCursor}&perPage=1`), { query: { cursor: nextCursor }, statusCode: 200 })
 })
 
 t.test('a line stays one line, and no longer than a few values, whatever comes from outside', async (t) => {
-  const { get } = await service(t)
+  const { get } = await asked
   const name = encodeURIComponent('a\n\u0085\u009b31m\u2028\u202e","statusCode":200,"x":"')
   t.match(await get(`/v1/forms?name=${name}`), {
     query: { name: 'a???31m??","statusCode":200,"x":"' },

@@ -29,7 +29,8 @@ t.test('A string is written as JSON.stringify does', async (t) => {
     const json = oneLine(JSON.stringify(Buffer.from(text).toString()))
     if (writtenText(text) !== json) throw new Error(`${json} came out as ${writtenText(text)}`)
   }
-  for (let unit = 0; unit < 0x10000; unit++) compare(String.fromCharCode(unit))
+  // All that are one or two bytes in UTF-8. Of those with three bytes the daily run has some.
+  for (let unit = 0; unit < 0x10000; unit += unit < 0x800 ? 1 : runs(7, 1)) compare(String.fromCharCode(unit))
   // Each escaped byte and its neighbours, at each place in a word of four bytes and in the rest.
   for (const special of ['"', '\\', '\0', '\x1f', ' ', '!', '#', '[', ']', '\x7f', 'é', '€']) {
     for (let length = 0; length < 14; length++) {
@@ -37,7 +38,7 @@ t.test('A string is written as JSON.stringify does', async (t) => {
       compare(special.repeat(length))
     }
   }
-  fc.assert(fc.property(texts, compare), { numRuns: 1000 })
+  fc.assert(fc.property(texts, compare), { numRuns: runs(300, 1000) })
   t.pass()
 })
 
@@ -105,8 +106,9 @@ t.test('A date is written as Date.toISOString does', async (t) => {
     compared += 1
   }
 
-  // Every day of three centuries, each at a different time.
-  for (let day = Date.UTC(1800); day < Date.UTC(2100); day += DAY) compare(day + ((compared * 7_919_317) % DAY))
+  // Every day of three centuries, or every third one, each at a different time.
+  for (let day = Date.UTC(1800); day < Date.UTC(2100); day += runs(3, 1) * DAY)
+    compare(day + ((compared * 7_919_317) % DAY))
   // The first and last days of years with four digits and of their Februaries.
   const edges: [number, number][] = [
     [0, 1],
@@ -131,7 +133,7 @@ t.test('A date is written as Date.toISOString does', async (t) => {
     ),
     { numRuns: runs(1000, 5000) },
   )
-  t.ok(compared > (isThorough ? 200_000 : 120_000), `${compared} instants`)
+  t.ok(compared > (isThorough ? 200_000 : 50_000), `${compared} instants`)
 })
 
 t.test('No scalar needs more room than ROOM allows', async (t) => {

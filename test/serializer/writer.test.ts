@@ -479,16 +479,18 @@ t.test('Damaged bytes are an error, wherever the damage is', async (t) => {
 
 t.test('A response beyond the limit is a ResponseTooLarge, and the next write works', async (t) => {
   const documents = writerOf(Type.Object({ a: Type.String() }))
-  const times = (count: number, text: unknown) =>
-    documents.list(new BsonList('things', Array(count).fill(documentOf([['a', text]]).bytes)))
+  const bytesOf = (text: unknown) => documentOf([['a', text]]).bytes
+  /** The JSON of so many documents with a large text, and of one with another text behind them. */
+  const after = (count: number, text: unknown) =>
+    documents.list(new BsonList('things', [...Array(count).fill(bytesOf(large)), bytesOf(text)]))
   const megabyte = 1024 * 1024
   const large = 'x'.repeat(megabyte)
-  t.equal(times(63, large).length, 2 + 62 + 63 * (megabyte + '{"a":""}'.length))
+  t.equal(after(62, large).length, 2 + 62 + 63 * (megabyte + '{"a":""}'.length))
   const escaped = Buffer.alloc(megabyte / 4).toString()
   for (const text of [large, stored.string(Buffer.alloc(megabyte, 'x\xff', 'latin1')), escaped]) {
-    t.throws(() => times(64, text), new ResponseTooLarge())
+    t.throws(() => after(63, text), new ResponseTooLarge())
   }
-  t.equal(times(1, 'é').toString(), '[{"a":"é"}]')
+  t.equal(after(0, 'é').toString(), '[{"a":"é"}]')
   const largest = 'x'.repeat(16 * megabyte - 100)
   t.equal(documents.document(documentOf(plain({ a: largest }))).length, largest.length + '{"a":""}'.length)
 })

@@ -152,11 +152,13 @@ t.test('no value that a key does not see is in any byte, whatever it asks for', 
   const full = await caller()
   const namesOf = new Map(operations.map(([path, parameters]) => [path, parameters.map(({ name }) => name)]))
   const found = new Set<string>()
+  const all = [...marks.personal, ...marks.places]
   for (const path of operations.flatMap(([template]) => pathsOf(template))) {
+    if (!isThorough && found.size === all.length) break
     const text = await textOf(await full(path))
-    for (const mark of [...marks.personal, ...marks.places]) if (text.includes(mark)) found.add(mark)
+    for (const mark of all) if (text.includes(mark)) found.add(mark)
   }
-  t.same([...found].sort(), [...marks.personal, ...marks.places].sort(), 'a full key sees all of them')
+  t.same([...found].sort(), all.sort(), 'a full key sees all of them')
 
   for (const without of [['personal'], ['places'], ['personal', 'places']] as Hidden[][]) {
     const ask = await caller(without)
@@ -180,7 +182,9 @@ t.test('no value that a key does not see is in any byte, whatever it asks for', 
     }
     for (const [template, parameters] of operations) {
       const [path = '', ...others] = pathsOf(template)
-      for (const other of others) await look(other)
+      // A key that sees one kind has each format of one of the exports, which are written alike.
+      const isInAll = isThorough || without.length > 1 || path.includes('/entries.')
+      for (const other of isInAll ? others : []) await look(other)
       const response = await look(path)
       const { _metadata } = String(response.headers['content-type']).startsWith('application/json')
         ? response.json()
@@ -200,7 +204,10 @@ t.test('no value that a key does not see is in any byte, whatever it asks for', 
         const { name } = parameter
         // One field that the key sees shows no more than all of them do.
         const tried = valuesOf(parameter).filter(
-          (value) => isThorough || name !== 'fields' || value.includes(',') || value === 'id' || isRefused(name, value),
+          (value, n, all) =>
+            isThorough ||
+            isRefused(name, value) ||
+            (name === 'fields' ? value.includes(',') || value === 'id' : n === 0 || n === all.length - 1),
         )
         // The link of the list has it.
         if (tried.length === 0 && name !== 'after') t.fail(`${template}: this test has no value of ${name}`)
@@ -251,9 +258,10 @@ t.test('no entity tag of a key is that of a key that sees more', async (t) => {
     for (const url of [`/v1/${name}`, `/v1/${name}/${id}`, `/v1/${name}?fields=id`]) {
       const tags = await Promise.all(keys.map(async (ask) => (await ask(url)).headers.etag as string))
       t.equal(new Set(tags).size, keys.length, url)
-      for (const ask of keys) {
-        const found = await Promise.all(tags.map((tag) => ask(url, { 'if-none-match': tag })))
-        t.equal(found.filter(({ statusCode }) => statusCode === 304).length, 1, url)
+      for (const [n, ask] of keys.entries()) {
+        const statusFor = async (tags: string[]) => (await ask(url, { 'if-none-match': tags.join() })).statusCode
+        t.equal(await statusFor(tags), 304, `${url}: its own tag is among all of them`)
+        t.equal(await statusFor(tags.toSpliced(n, 1)), 200, `${url}: no other one is its own`)
       }
     }
   }

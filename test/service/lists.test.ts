@@ -340,7 +340,7 @@ t.test('links lead to neighbours that exist and repeat every parameter', async (
 })
 
 t.test('the Link header has the links to the neighbours, unless they are too long', async (t) => {
-  const { get } = await testApp(t, { fill: fillTenants })
+  const { get } = await reading
   const linksOf = async (query: string) => {
     const { headers, ...response } = await get(`/v1/entries?${query}`, A)
     const { next, previous } = response.json()._metadata.pageLinks
@@ -393,18 +393,18 @@ t.test('without a Host header links begin with the address of the connection, in
 t.test('forwarded host and protocol count only when they come from a trusted proxy', async (t) => {
   const headers = { host: 'inner:3000', 'x-forwarded-host': 'api.example.org', 'x-forwarded-proto': 'https' }
   for (const [settings, origin] of [
-    [{}, 'http://inner:3000'],
+    [undefined, 'http://inner:3000'],
     [{ TRUST_PROXY: '10.0.0.1' }, 'http://inner:3000'],
     [{ TRUST_PROXY: '10.0.0.1, 127.0.0.0/8' }, 'https://api.example.org'],
   ] as const) {
-    const { get } = await testApp(t, { fill: fillTenants, settings })
+    const { get } = settings ? await testApp(t, { fill: fillTenants, settings }) : await reading
     const { current } = (await get('/v1/projects', A, { headers })).json()._metadata.pageLinks
     t.equal(current, `${origin}/v1/projects?page=1&perPage=50`)
   }
 })
 
 t.test('the defaults of projects are page 1 with 50 a page, or literally those of the contract', async (t) => {
-  const usual = await testApp(t, { fill: fillTenants })
+  const usual = await reading
   t.match((await usual.get('/v1/projects', A)).json(), { data: { length: 3 }, _metadata: { perPage: 50 } })
   const literal = await testApp(t, { fill: fillTenants, settings: { PROJECT_DEFAULTS: 'literal' } })
   const { data, _metadata } = (await literal.get('/v1/projects', A)).json()

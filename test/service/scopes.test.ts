@@ -43,7 +43,7 @@ const ENOUGH = 2000
 const SEED = Number(process.env.SCOPED_SEED ?? 1)
 const [ORGANISATIONS, SCOPES_EACH] = REQUESTS < ENOUGH ? [2, 2] : [4, 4]
 /** How many pages of a list or a feed are compared. */
-const MAX_PAGES = 200
+const MAX_PAGES = runs(20, 200)
 const MAX_LIST_PAGES = 5
 /** How many projects or forms a feed takes. */
 const MAX_ASKED = 10

@@ -7,6 +7,7 @@ import { inEach } from '../support/each.js'
 import { eachResource } from '../support/resources.js'
 import { testStore } from '../support/store.js'
 import { A, a, fillTenants } from '../support/tenants.js'
+import { isThorough } from '../support/thorough.js'
 
 interface Body {
   data: { id: string }[]
@@ -47,7 +48,9 @@ t.test(
             each.equal(_metadata.hasMore, n + 1 < whole.length, `${list} ${n}`)
             const { nextCursor } = _metadata
             each.equal(nextCursor !== undefined, _metadata.hasMore, `${list} ${n}`)
-            if (nextCursor === undefined) continue
+            // The daily run goes on from the first page and from the last that has a next one.
+            const isTried = isThorough || n === 0 || n + 2 === whole.length
+            if (nextCursor === undefined || !isTried) continue
             const rest = await walk(`${list}2&cursor=${nextCursor}`, 'next')
             each.equal(rest.flatMap(ids), whole.slice(n + 1), `${list} by the cursor of numbered page ${n + 1}`)
           }

@@ -106,6 +106,8 @@ export class Asking<C extends Caller = Caller> {
     readonly operations: readonly Operation[],
     readonly callers: readonly C[],
     readonly draw: Draw,
+    /** The most parameters that a request has beside those that it needs. */
+    readonly most = 3,
   ) {
     const times = ([, parameters]: Operation) => Math.ceil((1 + parameters.length) / 6)
     this.#often = [0, 1, 2, 3, 4].flatMap((time) => operations.filter((operation) => time < times(operation)))
@@ -175,7 +177,7 @@ export class Asking<C extends Caller = Caller> {
       value(parameters.find((parameter) => parameter.in === 'path' && parameter.name === name) as Parameter),
     )
     const query = parameters.filter((parameter) => parameter.in === 'query')
-    const length = query.length === 0 ? 0 : 1 + this.#turn('length', 3)
+    const length = query.length === 0 ? 0 : 1 + this.#turn('length', this.most)
     const chosen = new Set(Array.from({ length }, () => query[this.#turn(template, query.length)] as Parameter))
     const pairs = [...chosen].map((parameter) => `${parameter.name}=${value(parameter)}`)
     const isAnswered = [...chosen].some(({ name }) => name === 'answered')

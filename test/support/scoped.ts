@@ -10,6 +10,7 @@ import {
 } from '../../src/documents/collections.js'
 import type { Store } from '../../src/store/store.js'
 import { type Crossed, type Draw, fillCrossed, markOf, timeOf } from './crossed.js'
+import { runs } from './thorough.js'
 
 export type Stored = Readonly<Record<string, unknown>>
 /** All that is stored in the collections of records. */
@@ -33,7 +34,10 @@ const MARKERS = new RegExp(`~(${recordCollections.join('|')})-\\d+-\\d+~`, 'g')
 export const markersIn = (text: string): { marker: string; collection: RecordCollection }[] =>
   [...text.matchAll(MARKERS)].map(([marker, name]) => ({ marker, collection: name as RecordCollection }))
 
-const MORE: { readonly [C in RecordCollection]?: number } = { projects: 4, forms: 4, dispatches: 40, entries: 120 }
+const MORE: { readonly [C in RecordCollection]?: number } = {
+  ...{ projects: 4, forms: 4 },
+  ...{ dispatches: runs(20, 40), entries: runs(40, 120) },
+}
 
 /** The id of a record without a stamp, as other writers may leave one, if it is not removed. */
 const UNSTAMPED = `more7${markOf(1)}`

@@ -98,6 +98,8 @@ export class WireServer extends EventEmitter<{ ignored: [] }> {
   readonly indexes = new Map<string, Map<string, StoredIndex>>()
   /** The maximum number of documents in a first batch, even if more are requested. */
   firstBatch = Number.POSITIVE_INFINITY
+  /** The maximum number of documents in a further batch. A server ends each before it has more than 16 MB. */
+  furtherBatch = Number.POSITIVE_INFINITY
   readonly #cursors = new Map<number, unknown[]>()
   readonly #sockets = new Set<Socket>()
   #lastCursor = 0
@@ -225,7 +227,7 @@ export class WireServer extends EventEmitter<{ ignored: [] }> {
           await this.store.dangerouslyFindAll(target, command.filter, command.limit || undefined),
         )
       case 'getMore':
-        return this.#batch(command.collection, 'nextBatch', command.getMore, command.batchSize)
+        return this.#batch(command.collection, 'nextBatch', command.getMore, this.#sizeOfFurther(command))
       case 'killCursors':
         for (const id of command.cursors) this.#cursors.delete(id)
         return { ok: 1, cursorsKilled: command.cursors }
@@ -351,6 +353,10 @@ export class WireServer extends EventEmitter<{ ignored: [] }> {
       await this.store.upsert(collection, found as never)
     }
     return found.length
+  }
+
+  #sizeOfFurther({ batchSize = this.furtherBatch }: Command): number {
+    return Math.min(batchSize, this.furtherBatch)
   }
 
   #open(collection: string, documents: unknown[], batchSize = FIRST_BATCH): Document {
