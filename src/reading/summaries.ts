@@ -52,11 +52,13 @@ const middleOf = (bucket: number | undefined): number | undefined =>
 /** Percentiles as spreadsheets and pandas have them: what lies between two numbers is between them. */
 const percentilesOf = ({ numbers = new Map<number, number>(), measured, min, max }: Group): Percentiles => {
   const inOrder = Float64Array.from(numbers.keys()).sort()
-  let [i, upTo] = [-1, 0]
-  /** Places are asked for in their order. */
   const numberAt = (place: number): number => {
-    for (; upTo <= place && i + 1 < inOrder.length; upTo += Number(numbers.get(Number(inOrder[i])))) i += 1
-    return Math.min(max, Math.max(min, Number(inOrder[i])))
+    let upTo = 0
+    const found = inOrder.find((number) => {
+      upTo += Number(numbers.get(number))
+      return upTo > place
+    })
+    return Math.min(max, Math.max(min, Number(found)))
   }
   const at = (part: number): number => {
     const place = part * (measured - 1)

@@ -202,6 +202,8 @@ t.test('An agent whose answers are alike is named, with the form', async (t) => 
     ['agent-0'],
   )
   t.match(named[0]?.sameness, [{ form: a.form._id, value: 1, expected: [null, Number], n: 6 }])
+  // The shares are 1, 0.35, 0.25, 0.2, 0.2 and 0.15. Far is five deviations above their median.
+  t.ok(Math.abs(Number(named[0]?.sameness?.[0]?.expected[1]) - (0.225 + 5 * 1.4826 * 0.05)) < 1e-9)
   t.notOk('short' in (all[0] as object), 'only what was asked for')
   t.equal(all.find(({ agent }) => agent === null)?.entries, 1)
 })

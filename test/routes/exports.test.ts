@@ -72,6 +72,16 @@ t.test('a file has a media type and a name, and HEAD has them without the file',
   }
 })
 
+t.test('a list that a key does not see is refused before anything is sent, also for a HEAD', async (t) => {
+  const { app, store } = await testApp(t, { fill: fillTenants })
+  const keys = keysOf(store, (error) => t.fail(String(error)))
+  const key = await keys.issue({ organisation: A, name: 'Part', only: { project: ['p'] } })
+  for (const method of ['GET', 'HEAD'] as const) {
+    const headers = { authorization: `Bearer ${key}` }
+    t.equal((await app.inject({ url: '/v1/exports/users.csv', method, headers })).statusCode, 403, method)
+  }
+})
+
 t.test('a parameter that the format does not have is refused, and so is an unknown format', async (t) => {
   const { get } = await reading
   for (const [query, formats] of Object.entries({
