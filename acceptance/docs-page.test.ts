@@ -2,8 +2,8 @@
 // screen and the main operations.
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import t, { type Test } from 'tap'
+import { embeddedStore } from '../src/core/store/embedded.js'
 import { loadDemo } from '../src/demo.js'
-import { embeddedStore } from '../src/store/embedded.js'
 import { listen, testApp } from '../test/support/app.js'
 import { isThorough, onlyThorough } from '../test/support/thorough.js'
 import { failOnErrors, isWithoutBrowser, overflow, screens, seriousFaults, startBrowser } from './support/browser.js'

@@ -3,7 +3,7 @@
 import { once } from 'node:events'
 import { setTimeout } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { keysOf } from '../src/keys/keys.js'
+import { keysOf } from '../src/core/keys/keys.js'
 import { freePort, printed, type Started, startProgram } from '../test/support/process.js'
 import { databaseOn } from '../test/support/store.js'
 import { A, a } from '../test/support/tenants.js'

@@ -2,8 +2,8 @@
 // TEST_MONGODB_URI.
 import t from 'tap'
 import { stampCommand } from '../src/commands/stamp.js'
-import { keyIdOf } from '../src/keys/format.js'
-import { keysOf } from '../src/keys/keys.js'
+import { keyIdOf } from '../src/core/keys/format.js'
+import { keysOf } from '../src/core/keys/keys.js'
 import { type TestApp, testApp } from '../test/support/app.js'
 import { tryCommand } from '../test/support/command.js'
 import { databaseOn } from '../test/support/store.js'

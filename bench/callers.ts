@@ -1,7 +1,7 @@
 // The neighbours, a process of its own: callers that request as much as they can. Each sends many requests in one packet.
 // When it has all responses, or its connection has ended, it does the same again on a new connection.
 import { connect, type Socket } from 'node:net'
-import { makeKey } from '../src/keys/format.js'
+import { makeKey } from '../src/core/keys/format.js'
 import { handleCalls } from './ipc.js'
 
 export interface NeighbourLoad {

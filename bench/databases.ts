@@ -3,10 +3,10 @@
 // data, so that a page of 50 entries is 110 KB.
 import { MongoClient } from 'mongodb'
 import { type SeedOptions, seedData } from '../seed/index.js'
-import { loadConfig, openMongo } from '../src/config/config.js'
-import type { Documents, EntryDocument, Only } from '../src/documents/collections.js'
-import { keysOf } from '../src/keys/keys.js'
-import type { Store } from '../src/store/store.js'
+import { loadConfig, openMongo } from '../src/core/config/config.js'
+import type { Documents, EntryDocument, Only } from '../src/core/documents/collections.js'
+import { keysOf } from '../src/core/keys/keys.js'
+import type { Store } from '../src/core/store/store.js'
 import { databaseName } from './trial.js'
 
 export interface Database {

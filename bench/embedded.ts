@@ -2,9 +2,9 @@
 import { Agent, get } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { buildApp } from '../src/app.js'
-import { loadConfig } from '../src/config/config.js'
+import { loadConfig } from '../src/core/config/config.js'
+import { embeddedStore } from '../src/core/store/embedded.js'
 import { loadDemo } from '../src/demo.js'
-import { embeddedStore } from '../src/store/embedded.js'
 
 /** Prints the median and the 99th percentile of each kind of request. */
 export const benchEmbedded = async (entries: number, requests: number): Promise<void> => {

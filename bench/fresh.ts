@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { MongoClient } from 'mongodb'
 import { seedData } from '../seed/index.js'
-import type { EntryDocument } from '../src/documents/collections.js'
+import type { EntryDocument } from '../src/core/documents/collections.js'
 import { issueKey, open, withDatabase } from './databases.js'
 import { startService } from './peers.js'
 import { quantiles } from './timing.js'

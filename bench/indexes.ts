@@ -3,8 +3,8 @@
 // `npm run bench -- --indexes`.
 import { BSON, MongoClient } from 'mongodb'
 import { seedData } from '../seed/index.js'
-import type { EntryDocument } from '../src/documents/collections.js'
-import { hasIndex, type Index, indexBy, indexesOf, TOMBSTONE_INDEX } from '../src/documents/indexes.js'
+import type { EntryDocument } from '../src/core/documents/collections.js'
+import { hasIndex, type Index, indexBy, indexesOf, TOMBSTONE_INDEX } from '../src/core/documents/indexes.js'
 import { type Database, withDatabase } from './databases.js'
 import { startService } from './peers.js'
 import { type Server, startLoad } from './processes.js'

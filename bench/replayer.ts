@@ -2,7 +2,7 @@
 // the server and keeps each reply. While it replays, it sends the kept replies, and rejects a command that it has not seen.
 import { connect, createServer, type Socket } from 'node:net'
 import { BSON } from 'mongodb'
-import { elements } from '../src/bson/reader.js'
+import { elements } from '../src/core/bson/reader.js'
 import { handleCalls } from './ipc.js'
 
 const OP_MSG = 2013

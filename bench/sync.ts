@@ -4,7 +4,7 @@
 import { once } from 'node:events'
 import { Agent, type IncomingMessage, request } from 'node:http'
 import { BSON, type Document, MongoClient } from 'mongodb'
-import type { Only } from '../src/documents/collections.js'
+import type { Only } from '../src/core/documents/collections.js'
 import { type Database, issueKey, open } from './databases.js'
 import { startService } from './peers.js'
 import { type LoadGenerator, type Server, startLoad } from './processes.js'

@@ -1,9 +1,9 @@
 // Writes the OpenAPI documents that the service sends into dist/: of the service, and of its part for map programs.
 import { writeFileSync } from 'node:fs'
 import { buildApp } from '../dist/src/app.js'
-import { loadConfig } from '../dist/src/config/config.js'
+import { loadConfig } from '../dist/src/core/config/config.js'
 import { loadDemo } from '../dist/src/demo.js'
-import { embeddedStore } from '../dist/src/store/embedded.js'
+import { embeddedStore } from '../dist/src/core/store/embedded.js'
 
 const store = embeddedStore()
 const [{ key }] = await loadDemo(store)

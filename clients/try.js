@@ -8,10 +8,10 @@ import { text } from 'node:stream/consumers'
 import { promisify } from 'node:util'
 import postman from 'openapi-to-postmanv2'
 import { buildApp } from '../dist/src/app.js'
-import { loadConfig } from '../dist/src/config/config.js'
+import { loadConfig } from '../dist/src/core/config/config.js'
 import { loadDemo } from '../dist/src/demo.js'
-import { Query } from '../dist/src/pipelines/stages.js'
-import { embeddedStore } from '../dist/src/store/embedded.js'
+import { Query } from '../dist/src/core/pipelines/stages.js'
+import { embeddedStore } from '../dist/src/core/store/embedded.js'
 
 const python = 'dist/venv/bin/python'
 const programs = {

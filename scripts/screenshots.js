@@ -2,9 +2,9 @@
 import './compile.js'
 
 const { buildApp } = await import('../dist/src/app.js')
-const { loadConfig } = await import('../dist/src/config/config.js')
+const { loadConfig } = await import('../dist/src/core/config/config.js')
 const { loadDemo } = await import('../dist/src/demo.js')
-const { embeddedStore } = await import('../dist/src/store/embedded.js')
+const { embeddedStore } = await import('../dist/src/core/store/embedded.js')
 const { screens, startBrowser } = await import('../dist/acceptance/support/browser.js')
 
 const ADDRESS = 'http://127.0.0.1:3000'

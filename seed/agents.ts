@@ -1,5 +1,5 @@
 // The agents of an organisation, who receive its dispatches and submit entries. Their telephone numbers must reach nobody.
-import type { AgentDocument } from '../src/documents/collections.js'
+import type { AgentDocument } from '../src/core/documents/collections.js'
 import { createId } from './ids.js'
 import type { Tenant } from './organisations.js'
 import { makePerson } from './people.js'

@@ -1,5 +1,5 @@
 // The scenario `campaign`: many projects and dispatches, whose recipients have all kinds of statuses.
-import type { ProjectDocument } from '../src/documents/collections.js'
+import type { ProjectDocument } from '../src/core/documents/collections.js'
 import { makeAgents } from './agents.js'
 import { makeDispatches } from './dispatches.js'
 import { makeEntries } from './entries.js'

@@ -1,7 +1,7 @@
 // The dispatches of an organisation, spread over the whole period of the data. They refer only to the documents of the same
 // organisation that are passed in.
 import { type dispatchStatuses, dispatchTypes } from '../schemas/dispatches.js'
-import type { DispatchDocument, ProjectDocument, UserDocument } from '../src/documents/collections.js'
+import type { DispatchDocument, ProjectDocument, UserDocument } from '../src/core/documents/collections.js'
 import type { Agent } from './agents.js'
 import type { Form } from './forms.js'
 import { createId } from './ids.js'

@@ -1,6 +1,6 @@
 // The entries of an organisation, generated one at a time in the order of creation. There may be millions, so memory must
 // not grow with their number.
-import type { EntryDocument } from '../src/documents/collections.js'
+import type { EntryDocument } from '../src/core/documents/collections.js'
 import type { Dispatch } from './dispatches.js'
 import { createId } from './ids.js'
 import type { Tenant } from './organisations.js'

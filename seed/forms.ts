@@ -1,5 +1,5 @@
 // The forms of an organisation, one for each survey. The questions are kept beside the document, which has none.
-import type { FormDocument } from '../src/documents/collections.js'
+import type { FormDocument } from '../src/core/documents/collections.js'
 import { createId } from './ids.js'
 import type { Tenant } from './organisations.js'
 import { type Survey, surveys } from './surveys.js'

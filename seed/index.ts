@@ -1,6 +1,6 @@
 // The scenario `demo`, at any size. It generates data in batches that are ready to be stored. The same options give the
 // same bytes on every machine, so nothing here may read the clock, the time zone or the locale. API keys are not generated here.
-import type { CollectionName, Documents } from '../src/documents/collections.js'
+import type { CollectionName, Documents } from '../src/core/documents/collections.js'
 import { makeAgents } from './agents.js'
 import { makeDispatches } from './dispatches.js'
 import { makeEntries } from './entries.js'

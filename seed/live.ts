@@ -2,7 +2,7 @@
 // give the same sequence.
 
 import { dispatchStatuses } from '../schemas/dispatches.js'
-import { type Documents, type RecordCollection, recordCollections } from '../src/documents/collections.js'
+import { type Documents, type RecordCollection, recordCollections } from '../src/core/documents/collections.js'
 import type { Batch } from './index.js'
 import { createRandom, pick } from './random.js'
 

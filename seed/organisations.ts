@@ -1,6 +1,6 @@
 // The organisations of the demo data. Each is a tenant with its own documents and its own random numbers. It must not
 // depend on another organisation, so that its data stays the same when the others change.
-import type { OrganisationDocument } from '../src/documents/collections.js'
+import type { OrganisationDocument } from '../src/core/documents/collections.js'
 import { createId } from './ids.js'
 import { createRandom, type Random } from './random.js'
 import { after, moment } from './timeline.js'

@@ -1,5 +1,5 @@
 // The projects of an organisation. A project has no list of its dispatches, because each dispatch names its project.
-import type { ProjectDocument, UserDocument } from '../src/documents/collections.js'
+import type { ProjectDocument, UserDocument } from '../src/core/documents/collections.js'
 import { createId } from './ids.js'
 import type { Tenant } from './organisations.js'
 import { pick } from './random.js'

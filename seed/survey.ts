@@ -1,5 +1,5 @@
 // The scenario `survey`: one dispatch of one long form with questions of all types, and a thousand entries.
-import type { EntryDocument } from '../src/documents/collections.js'
+import type { EntryDocument } from '../src/core/documents/collections.js'
 import { makeAgents } from './agents.js'
 import { makeDispatches } from './dispatches.js'
 import { makeEntries } from './entries.js'

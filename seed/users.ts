@@ -1,5 +1,5 @@
 // The admins of an organisation, who create its projects and dispatches. Entries are submitted by agents.
-import type { UserDocument } from '../src/documents/collections.js'
+import type { UserDocument } from '../src/core/documents/collections.js'
 import { createId } from './ids.js'
 import type { Tenant } from './organisations.js'
 import { makePerson } from './people.js'

@@ -6,7 +6,7 @@ import type {
   FormDocument,
   ProjectDocument,
   UserDocument,
-} from '../src/documents/collections.js'
+} from '../src/core/documents/collections.js'
 import { type Batch, batches } from './index.js'
 
 /** As long as the id of an organisation may be, with every character that it may have beside letters and digits. */

@@ -8,7 +8,7 @@ import { organisationsCommand } from './commands/organisations.js'
 import { type MakeCommand, newCommand, newGroup, PROGRAM, runCommand } from './commands/run-command.js'
 import { seedCommand } from './commands/seed.js'
 import { stampCommand } from './commands/stamp.js'
-import { ConfigError, loadConfig, openMongo } from './config/config.js'
+import { ConfigError, loadConfig, openMongo } from './core/config/config.js'
 import { description, version } from './release.js'
 
 // Commands that need much code import it when they run, so that the others start fast.
@@ -20,7 +20,7 @@ const openapiCommand: MakeCommand = ({ result }) =>
     'It needs no database. The settings of the environment count, such as MAX_PER_PAGE.',
   ).action(async () => {
     const { buildApp } = await import('./app.js')
-    const { embeddedStore } = await import('./store/embedded.js')
+    const { embeddedStore } = await import('./core/store/embedded.js')
     const app = await buildApp({ ...loadConfig(), logLevel: 'silent' }, embeddedStore())
     await app.ready()
     result(app.swagger(), app.swagger({ yaml: true }).trimEnd().split('\n'))

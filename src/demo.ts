@@ -2,9 +2,9 @@
 import { demoOptions } from '../seed/options.js'
 import { createRandom } from '../seed/random.js'
 import { type ScenarioOptions, scenarioData } from '../seed/scenarios.js'
-import type { OrganisationDocument } from './documents/collections.js'
-import { keysOf } from './keys/keys.js'
-import type { Store } from './store/store.js'
+import type { OrganisationDocument } from './core/documents/collections.js'
+import { keysOf } from './core/keys/keys.js'
+import type { Store } from './core/store/store.js'
 
 export interface DemoKey {
   organisation: OrganisationDocument

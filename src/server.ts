@@ -5,15 +5,15 @@ import { setFlagsFromString } from 'node:v8'
 import closeWithGrace from 'close-with-grace'
 import type { FastifyInstance } from 'fastify'
 import { buildApp } from './app.js'
-import { type Config, ConfigError, loadConfig, openMongo } from './config/config.js'
+import { type Config, ConfigError, loadConfig, openMongo } from './core/config/config.js'
+import { recordCollections } from './core/documents/collections.js'
+import { readiness } from './core/door/health.js'
+import { metricsServer } from './core/http/metrics-server.js'
+import { cutOffAll } from './core/http/server.js'
+import type { Metrics } from './core/metrics/catalogue.js'
+import { type Store, StoreUnavailable } from './core/store/store.js'
 import type { DemoKey } from './demo.js'
-import { recordCollections } from './documents/collections.js'
-import { metricsServer } from './http/metrics-server.js'
-import { cutOffAll } from './http/server.js'
 import { openLog } from './log.js'
-import type { Metrics } from './metrics/catalogue.js'
-import { readiness } from './routes/health.js'
-import { type Store, StoreUnavailable } from './store/store.js'
 
 /**
  * How much the memory may grow between two full garbage collections, in percent of what the last one kept. By default V8
@@ -153,7 +153,7 @@ const freeFiles = (poolSize: number): number[] => {
 
 /** Opens the embedded store with its demo data. It is imported only when needed, because it is a third of all code. */
 const openDemo = async ({ demoScenario }: Config): Promise<{ store: Store; demoKeys: readonly DemoKey[] }> => {
-  const { embeddedStore } = await import('./store/embedded.js')
+  const { embeddedStore } = await import('./core/store/embedded.js')
   const { loadDemo } = await import('./demo.js')
   const store = embeddedStore()
   return { store, demoKeys: await loadDemo(store, { scenario: demoScenario }) }

@@ -1,7 +1,7 @@
 // The demo data and its keys.
 import t from 'tap'
+import { embeddedStore } from '../src/core/store/embedded.js'
 import { loadDemo } from '../src/demo.js'
-import { embeddedStore } from '../src/store/embedded.js'
 
 t.test('each organisation of the demo has a key that is the same at every start', async (t) => {
   const few = { dispatches: 4, entries: 100 }

@@ -1,9 +1,9 @@
 // Records whose texts break a careless format or a careless reader, and what the rows of their exports must say.
 import type { TSchema } from '@sinclair/typebox'
 import { AnswerRow } from '../../schemas/exports.js'
-import { resources } from '../../src/pipelines/index.js'
-import { projectionOf } from '../../src/reading/projection.js'
-import type { Store } from '../../src/store/store.js'
+import { resources } from '../../src/core/pipelines/index.js'
+import { projectionOf } from '../../src/core/read/projection.js'
+import type { Store } from '../../src/core/store/store.js'
 import { flattened, type Item } from '../../test/support/formats.js'
 import { a, b } from '../../test/support/tenants.js'
 

@@ -1,8 +1,8 @@
 // A load as partners make it: the keys of two organisations that read pages, records, feeds and exports.
 import { setTimeout } from 'node:timers/promises'
 import type { Test } from 'tap'
-import { keysOf } from '../../src/keys/keys.js'
-import { mongoStore } from '../../src/store/mongo.js'
+import { keysOf } from '../../src/core/keys/keys.js'
+import { mongoStore } from '../../src/core/store/mongo.js'
 import { printed, startProgram } from '../../test/support/process.js'
 import { mongoSettings } from '../../test/support/store.js'
 import { A, a, B, b, fillTenants } from '../../test/support/tenants.js'

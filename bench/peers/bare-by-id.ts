@@ -1,11 +1,11 @@
 // A limit rather than a peer: the entry by id with this service's pipeline, store and serializer on a bare Fastify. It has
 // no API key, no log, no plugins and no validation.
 import Fastify from 'fastify'
-import { loadConfig, openMongo } from '../../src/config/config.js'
-import { entries } from '../../src/pipelines/entries.js'
-import { projectionOf } from '../../src/reading/projection.js'
-import { Output } from '../../src/serializer/output.js'
-import { compileDocuments } from '../../src/serializer/writer.js'
+import { loadConfig, openMongo } from '../../src/core/config/config.js'
+import { entries } from '../../src/core/pipelines/entries.js'
+import { projectionOf } from '../../src/core/read/projection.js'
+import { Output } from '../../src/core/write/output.js'
+import { compileDocuments } from '../../src/core/write/writer.js'
 import { mongodbUri, organisation, port } from './environment.js'
 
 const { mongo } = loadConfig({ MONGODB_URI: mongodbUri() })

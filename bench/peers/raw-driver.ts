@@ -1,6 +1,6 @@
 // A limit rather than a peer: the driver alone, without HTTP. It repeats the query of a list.
 import { type Document, MongoClient } from 'mongodb'
-import { entries as entryResource } from '../../src/pipelines/entries.js'
+import { entries as entryResource } from '../../src/core/pipelines/entries.js'
 import { listQuery, recordQuery } from '../../test/support/queries.js'
 import { handleCalls } from '../ipc.js'
 import { listingOf } from '../requests.js'

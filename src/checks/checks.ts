@@ -8,8 +8,8 @@ import {
   type Sameness,
 } from '../../schemas/checks.js'
 import { isOnEarth } from '../../schemas/earth.js'
-import { ownText } from '../bson/values.js'
-import { questionKey } from '../serializer/question-columns.js'
+import { ownText } from '../core/bson/values.js'
+import { questionKey } from '../core/write/question-columns.js'
 import { at, type Columns, type Group, tooMuch } from './columns.js'
 import { distance, quantile, spread } from './statistics.js'
 

@@ -1,14 +1,14 @@
 // What the checks need of each entry, in columns: a number takes eight bytes, whatever an entry holds. The row of an entry is
 // its place in all columns.
 import { hash, randomInt } from 'node:crypto'
-import { Bson, type BsonDocument, documentEnd, documentsIn } from '../bson/reader.js'
-import { fieldOf, instantIn, numberOf, numberOfWords, stringOf } from '../bson/values.js'
-import { runInSlices, slices } from '../limits/work.js'
-import { entries } from '../pipelines/entries.js'
-import { invalidParameter } from '../problems/problems.js'
-import { typeOf, wordsOf } from '../reading/question-keys.js'
-import type { Reader } from '../reading/reader.js'
-import type { Selection } from '../reading/selection.js'
+import { Bson, type BsonDocument, documentEnd, documentsIn } from '../core/bson/reader.js'
+import { fieldOf, instantIn, numberOf, numberOfWords, stringOf } from '../core/bson/values.js'
+import { runInSlices, slices } from '../core/limits/work.js'
+import { entries } from '../core/pipelines/entries.js'
+import { invalidParameter } from '../core/problems/problems.js'
+import { typeOf, wordsOf } from '../core/read/question-keys.js'
+import type { Reader } from '../core/read/reader.js'
+import type { Selection } from '../core/read/selection.js'
 
 /** The most entries that are checked, and how much memory their columns may take besides what each entry takes, in bytes. */
 const MAX_ENTRIES = 500_000

@@ -2,9 +2,9 @@
 // number of times. Only the service changes how long tombstones are kept: a command may run without its settings.
 import { InvalidArgumentError } from '@commander-js/extra-typings'
 import type { TSchema } from '@sinclair/typebox'
-import { type CollectionName, collections, recordCollections } from '../documents/collections.js'
-import { type Index, indexBy } from '../documents/indexes.js'
-import type { Store } from '../store/store.js'
+import { type CollectionName, collections, recordCollections } from '../core/documents/collections.js'
+import { type Index, indexBy } from '../core/documents/indexes.js'
+import type { Store } from '../core/store/store.js'
 import { CommandError, type MakeCommand, newCommand } from './run-command.js'
 import { table } from './table.js'
 

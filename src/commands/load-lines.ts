@@ -4,7 +4,7 @@ import { isUtf8 } from 'node:buffer'
 import { createReadStream } from 'node:fs'
 import { KindGuard, type TObject, type TSchema } from '@sinclair/typebox'
 import { Value, type ValueError, ValueErrorType } from '@sinclair/typebox/value'
-import { instantOf } from '../validation/instant.js'
+import { instantOf } from '../core/validation/instant.js'
 import { CommandError } from './run-command.js'
 
 /** A line of the file, with either its document or the error in it. */

@@ -1,9 +1,9 @@
 // Finds references to documents that the organisation does not have. Whether the document does not exist at all or belongs
 // to another organisation makes no difference here.
-import { fieldOf, stringOf } from '../bson/values.js'
-import { type CollectionName, references } from '../documents/collections.js'
-import { Query } from '../pipelines/stages.js'
-import type { Store } from '../store/store.js'
+import { fieldOf, stringOf } from '../core/bson/values.js'
+import { type CollectionName, references } from '../core/documents/collections.js'
+import { Query } from '../core/pipelines/stages.js'
+import type { Store } from '../core/store/store.js'
 import type { Line } from './load-lines.js'
 
 /** How many ids are looked up in one query. */

@@ -15,8 +15,8 @@ import {
   isRecordCollection,
   type RecordCollection,
   recordCollections,
-} from '../documents/collections.js'
-import type { Store } from '../store/store.js'
+} from '../core/documents/collections.js'
+import type { Store } from '../core/store/store.js'
 import { type Line, readLines } from './load-lines.js'
 import { missingReferences } from './load-references.js'
 import {

@@ -1,7 +1,7 @@
 // The command `organisations`: adds, lists, renames and removes organisations. Keys and records can only be added to an
 // organisation that exists.
 import { randomBytes } from 'node:crypto'
-import type { Store } from '../store/store.js'
+import type { Store } from '../core/store/store.js'
 import { MANY, removeOrganisation, whatItHas } from './remove-organisation.js'
 import {
   BY,

@@ -1,8 +1,8 @@
 // Removes an organisation: its keys are revoked, and when every instance refuses them, its records are deleted for good.
-import { type OrganisationDocument, recordCollections } from '../documents/collections.js'
-import { keysOf, REVOKED_MS } from '../keys/keys.js'
-import { Query } from '../pipelines/stages.js'
-import { QueryTimeout, type Store } from '../store/store.js'
+import { type OrganisationDocument, recordCollections } from '../core/documents/collections.js'
+import { keysOf, REVOKED_MS } from '../core/keys/keys.js'
+import { Query } from '../core/pipelines/stages.js'
+import { QueryTimeout, type Store } from '../core/store/store.js'
 import { CommandError, type Session } from './run-command.js'
 
 /** Stands for a number that takes too long to count. */

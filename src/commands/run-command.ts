@@ -4,11 +4,11 @@ import { createInterface } from 'node:readline'
 import { setTimeout } from 'node:timers/promises'
 import { Command, CommanderError, type CommandUnknownOpts, InvalidArgumentError } from '@commander-js/extra-typings'
 import { Presets, SingleBar } from 'cli-progress'
-import { ConfigError } from '../config/config.js'
-import { ORGANISATION_ID, type OrganisationDocument } from '../documents/collections.js'
-import { redacted } from '../keys/format.js'
-import { NotIssued } from '../keys/keys.js'
-import { ChunkMoved, QueryTimeout, type Store, StoreUnavailable } from '../store/store.js'
+import { ConfigError } from '../core/config/config.js'
+import { ORGANISATION_ID, type OrganisationDocument } from '../core/documents/collections.js'
+import { redacted } from '../core/keys/format.js'
+import { NotIssued } from '../core/keys/keys.js'
+import { ChunkMoved, QueryTimeout, type Store, StoreUnavailable } from '../core/store/store.js'
 
 export type MakeCommand = (session: Session) => CommandUnknownOpts
 

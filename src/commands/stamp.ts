@@ -1,5 +1,5 @@
 // The command `stamp`: gives a change stamp to records that have none. It can be run any number of times.
-import { recordCollections } from '../documents/collections.js'
+import { recordCollections } from '../core/documents/collections.js'
 import { type MakeCommand, newCommand } from './run-command.js'
 
 const details = `

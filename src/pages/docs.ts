@@ -2,7 +2,7 @@
 // to which problems lead.
 import { readFileSync } from 'node:fs'
 import type { FastifyInstance } from 'fastify'
-import { noSuchPath, problems } from '../problems/problems.js'
+import { noSuchPath, problems } from '../core/problems/problems.js'
 import { fileOf, folderOf, leadToPage, PAGES, protectPages, serve, serveFiles, servePage } from './files.js'
 
 /** The pages may load only their own files, and the images that Swagger UI's style sheet embeds as data URLs. */

@@ -3,8 +3,8 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { basename, extname } from 'node:path'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { isKnown } from '../http/caller.js'
-import { acceptedCoding, type Coding, compress } from '../plugins/compression.js'
+import { isKnown } from '../core/http/caller.js'
+import { acceptedCoding, type Coding, compress } from '../core/http/compression.js'
 
 export const PAGES = new URL('../../../pages/', import.meta.url)
 

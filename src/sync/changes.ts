@@ -1,19 +1,19 @@
 // Reads a change feed: the records of an organisation and the tombstones of its deleted ones, merged in the order of
 // their stamps. First come the rows that are older than the horizon. No write commits before them any more, so a copy goes
 // on after them for good. Then come the younger ones, which come once more when they have settled.
-import { type BsonList, bsonDocument } from '../bson/reader.js'
-import { dateOf, fieldOf, sortKeyOfId } from '../bson/values.js'
-import { CHECKPOINT, DELETED_AT, DELETED_FROM } from '../documents/collections.js'
-import { FIRST_TIME, OTHER_ID_TYPES } from '../pipelines/keyset.js'
-import type { Query } from '../pipelines/stages.js'
-import { problem } from '../problems/problems.js'
-import { positionOf } from '../reading/position.js'
-import { cut, readRanges } from '../reading/walk.js'
-import { withBsonErrors } from '../serializer/errors.js'
-import { FeedItem } from '../serializer/feed-items.js'
-import type { Reading, Store } from '../store/store.js'
+import { type BsonList, bsonDocument } from '../core/bson/reader.js'
+import { dateOf, fieldOf, sortKeyOfId } from '../core/bson/values.js'
+import { CHECKPOINT, DELETED_AT, DELETED_FROM } from '../core/documents/collections.js'
+import { FIRST_TIME, OTHER_ID_TYPES } from '../core/pipelines/keyset.js'
+import type { Query } from '../core/pipelines/stages.js'
+import { problem } from '../core/problems/problems.js'
+import { positionOf } from '../core/read/position.js'
+import { cut, readRanges } from '../core/read/walk.js'
+import type { Reading, Store } from '../core/store/store.js'
+import { withBsonErrors } from '../core/write/errors.js'
 import type { Clock } from './clock.js'
 import { type Cursor, type FeedPosition, START } from './cursor.js'
+import { FeedItem } from './feed-items.js'
 import {
   changesIn,
   deletionsIn,

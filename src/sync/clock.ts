@@ -1,6 +1,6 @@
 // The clock of the database, which sets the stamps of all records. A reading that was kept would hide what was committed
 // since, so every request has one that was taken after it began. Requests at the same time share it.
-import type { DatabaseTime, Store } from '../store/store.js'
+import type { DatabaseTime, Store } from '../core/store/store.js'
 
 export type Clock = () => Promise<DatabaseTime>
 

@@ -1,5 +1,5 @@
 // The cursor of a feed: how far a copy has come. It is all that the service knows of a copy.
-import { decodeToken, encodeToken, invalidCursor, type Payload } from '../reading/token.js'
+import { decodeToken, encodeToken, invalidCursor, type Payload } from '../core/read/token.js'
 
 /** A place in a feed. Rows with a smaller stamp are before it, and so are rows with the same stamp up to the id. */
 export interface FeedPosition {

@@ -1,14 +1,14 @@
 // Digests: count and sum of `updatedAt` of the records in consecutive ranges of ids. A partner computes the same from
 // its copy, and where the two differ the copy is wrong.
 import type { RangeDigest } from '../../schemas/sync.js'
-import { Bson, type BsonDocument, type Element } from '../bson/reader.js'
-import { fieldOf, integerOf } from '../bson/values.js'
-import type { RecordCollection } from '../documents/collections.js'
-import { type Expression, Query, type Scope } from '../pipelines/stages.js'
-import { invalidParameter, type ProblemError, tookTooLong } from '../problems/problems.js'
-import { onTimeout } from '../reading/cost.js'
-import type { Reader } from '../reading/reader.js'
-import type { Store } from '../store/store.js'
+import { Bson, type BsonDocument, type Element } from '../core/bson/reader.js'
+import { fieldOf, integerOf } from '../core/bson/values.js'
+import type { RecordCollection } from '../core/documents/collections.js'
+import { type Expression, Query, type Scope } from '../core/pipelines/stages.js'
+import { invalidParameter, type ProblemError, tookTooLong } from '../core/problems/problems.js'
+import { onTimeout } from '../core/read/cost.js'
+import type { Reader } from '../core/read/reader.js'
+import type { Store } from '../core/store/store.js'
 
 /** The ids from `from` on and before `to`. Without `from` the range has no beginning, without `to` no end. */
 export type IdRange = Pick<RangeDigest, 'from' | 'to'>

@@ -1,5 +1,5 @@
 // The queries of the change feed. They are pure functions, without I/O.
-import { DELETED_AT, DELETED_FROM, hasParts, type RecordCollection } from '../documents/collections.js'
+import { DELETED_AT, DELETED_FROM, hasParts, type RecordCollection } from '../core/documents/collections.js'
 import {
   type Condition,
   embeddedIn,
@@ -8,8 +8,8 @@ import {
   Query,
   type Scope,
   type Stage,
-} from '../pipelines/stages.js'
-import type { Projection } from '../reading/projection.js'
+} from '../core/pipelines/stages.js'
+import type { Projection } from '../core/read/projection.js'
 
 /** The field that orders the records of a feed. Tombstones are ordered by `deletedAt`. */
 export type Stamp = 'changedAt' | 'updatedAt'

@@ -1,7 +1,7 @@
 // Requests that wait for a change. All that wait for one feed share a look-up a second, and a feed for which nobody
 // waits costs nothing. A request that waits holds its connection and nothing else.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Overloaded, SMALL, type Ticket } from '../limits/scheduler.js'
+import { Overloaded, SMALL, type Ticket } from '../core/limits/scheduler.js'
 import type { FeedPage, Feeds, Found } from './changes.js'
 import type { Cursor } from './cursor.js'
 import type { Feed } from './queries.js'

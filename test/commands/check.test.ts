@@ -1,9 +1,9 @@
 // The command that lists the stored documents that do not fit.
 import t, { type Test } from 'tap'
 import { checkCommand } from '../../src/commands/check.js'
-import type { CollectionName } from '../../src/documents/collections.js'
-import { keysOf } from '../../src/keys/keys.js'
-import type { Store } from '../../src/store/store.js'
+import type { CollectionName } from '../../src/core/documents/collections.js'
+import { keysOf } from '../../src/core/keys/keys.js'
+import type { Store } from '../../src/core/store/store.js'
 import { tryCommand, wrongCalls } from '../support/command.js'
 import { testStore } from '../support/store.js'
 import { A, a, fillTenants } from '../support/tenants.js'

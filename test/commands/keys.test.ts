@@ -1,9 +1,9 @@
 // The command that issues, lists, rotates and revokes keys.
 import t, { type Test } from 'tap'
 import { keysCommand } from '../../src/commands/keys.js'
-import { makeKey, markOf } from '../../src/keys/format.js'
-import { keysOf } from '../../src/keys/keys.js'
-import { type Store, StoreUnavailable } from '../../src/store/store.js'
+import { makeKey, markOf } from '../../src/core/keys/format.js'
+import { keysOf } from '../../src/core/keys/keys.js'
+import { type Store, StoreUnavailable } from '../../src/core/store/store.js'
 import { meanwhile, transcripts, tryCommand, wrongCalls } from '../support/command.js'
 import { testStore, withoutUpdates } from '../support/store.js'
 

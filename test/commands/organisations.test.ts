@@ -2,8 +2,8 @@
 // removal does.
 import t from 'tap'
 import { organisationsCommand } from '../../src/commands/organisations.js'
-import { embeddedStore } from '../../src/store/embedded.js'
-import { QueryTimeout, type Store, StoreUnavailable } from '../../src/store/store.js'
+import { embeddedStore } from '../../src/core/store/embedded.js'
+import { QueryTimeout, type Store, StoreUnavailable } from '../../src/core/store/store.js'
 import { runTranscript, transcripts, tryCommand, wrongCalls } from '../support/command.js'
 import { testStore } from '../support/store.js'
 import { A, a, fillTenants } from '../support/tenants.js'

@@ -11,8 +11,8 @@ import {
   type Session,
   visible,
 } from '../../src/commands/run-command.js'
-import { ConfigError } from '../../src/config/config.js'
-import { QueryTimeout, StoreUnavailable } from '../../src/store/store.js'
+import { ConfigError } from '../../src/core/config/config.js'
+import { QueryTimeout, StoreUnavailable } from '../../src/core/store/store.js'
 import { tryCommand } from '../support/command.js'
 import { testStore } from '../support/store.js'
 

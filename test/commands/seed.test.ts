@@ -1,9 +1,9 @@
 // The command that writes demo data.
 import t, { type Test } from 'tap'
 import { seedCommand } from '../../src/commands/seed.js'
-import { keysOf } from '../../src/keys/keys.js'
-import { mongoStore } from '../../src/store/mongo.js'
-import type { Store } from '../../src/store/store.js'
+import { keysOf } from '../../src/core/keys/keys.js'
+import { mongoStore } from '../../src/core/store/mongo.js'
+import type { Store } from '../../src/core/store/store.js'
 import { transcripts, tryCommand, wrongCalls } from '../support/command.js'
 import { mongoSettings, testStore, withoutUpdates } from '../support/store.js'
 import { WireServer } from '../support/wire-server.js'

@@ -1,7 +1,7 @@
 // The command that stamps records without a change stamp.
 import t from 'tap'
 import { stampCommand } from '../../src/commands/stamp.js'
-import { recordCollections } from '../../src/documents/collections.js'
+import { recordCollections } from '../../src/core/documents/collections.js'
 import { tryCommand } from '../support/command.js'
 import { testStore } from '../support/store.js'
 import { A, a, B, fillTenants } from '../support/tenants.js'

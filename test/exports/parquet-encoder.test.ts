@@ -5,10 +5,10 @@ import t from 'tap'
 import { EntryListItem } from '../../schemas/entries.js'
 import { namedSchemas } from '../../schemas/index.js'
 import { listed } from '../../schemas/kit.js'
+import { tableOf } from '../../src/core/write/columns.js'
+import { jsonLines } from '../../src/core/write/json.js'
 import { shapesOf } from '../../src/exports/parquet.js'
 import { ParquetEncoder } from '../../src/exports/parquet-encoder.js'
-import { tableOf } from '../../src/serializer/columns.js'
-import { jsonLines } from '../../src/serializer/json.js'
 import { rowsOf } from '../support/parquet.js'
 
 /** The file of some rows, which are written in several steps, and the bytes that each step has made. */

@@ -2,9 +2,9 @@
 import { readFileSync } from 'node:fs'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import t from 'tap'
+import { problems } from '../../src/core/problems/problems.js'
+import { embeddedStore } from '../../src/core/store/embedded.js'
 import { loadDemo } from '../../src/demo.js'
-import { problems } from '../../src/problems/problems.js'
-import { embeddedStore } from '../../src/store/embedded.js'
 import { testApp } from '../support/app.js'
 import { A, fillTenants } from '../support/tenants.js'
 

@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { problems } from '../../src/problems/problems.js'
+import { problems } from '../../src/core/problems/problems.js'
 
 const textOf = (folder: string): string =>
   readdirSync(folder, { recursive: true, encoding: 'utf8' })

@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { parse } from 'yaml'
 import { buildApp } from '../../src/app.js'
-import { loadConfig, Settings } from '../../src/config/config.js'
-import { embeddedStore } from '../../src/store/embedded.js'
+import { loadConfig, Settings } from '../../src/core/config/config.js'
+import { embeddedStore } from '../../src/core/store/embedded.js'
 
 interface Service {
   image?: string

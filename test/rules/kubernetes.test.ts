@@ -3,8 +3,8 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { parseAllDocuments } from 'yaml'
-import { loadConfig, Settings } from '../../src/config/config.js'
-import { metricsServer } from '../../src/http/metrics-server.js'
+import { loadConfig, Settings } from '../../src/core/config/config.js'
+import { metricsServer } from '../../src/core/http/metrics-server.js'
 
 interface Probe {
   httpGet: { path: string; port: string }

@@ -1,5 +1,5 @@
-// Tests are found where their source is: test/store/mongo.test.ts and test/store/mongo-large-page.test.ts test
-// src/store/mongo.ts. test/service/ goes by topic, test/rules/ holds rules for all files, and support/ has no tests.
+// Tests are found where their source is: test/core/store/mongo.test.ts and test/core/store/mongo-large-page.test.ts test
+// src/core/store/mongo.ts. test/service/ goes by topic, test/rules/ holds rules for all files, and support/ has no tests.
 import { readdirSync } from 'node:fs'
 import t from 'tap'
 

@@ -1,7 +1,7 @@
 // The data of the tests shows every field that may be stored, so that no field is served untested.
 import type { TSchema } from '@sinclair/typebox'
 import t from 'tap'
-import { type CollectionName, collections } from '../../src/documents/collections.js'
+import { type CollectionName, collections } from '../../src/core/documents/collections.js'
 import { testStore } from '../support/store.js'
 import { fillTenants } from '../support/tenants.js'
 

@@ -6,7 +6,7 @@ import t from 'tap'
 import { dispatchStatuses, dispatchTypes } from '../../schemas/dispatches.js'
 import { BATCH_SIZE, type Batch, demoOptions, type SeedOptions, seedData } from '../../seed/index.js'
 import { surveys } from '../../seed/surveys.js'
-import { collections, type Documents } from '../../src/documents/collections.js'
+import { collections, type Documents } from '../../src/core/documents/collections.js'
 
 type SeededName = Batch['collection']
 type Data = { [C in SeededName]: Documents[C][] }

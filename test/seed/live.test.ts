@@ -11,7 +11,7 @@ import {
   isRecordCollection,
   type RecordCollection,
   recordCollections,
-} from '../../src/documents/collections.js'
+} from '../../src/core/documents/collections.js'
 import { inEach } from '../support/each.js'
 
 const schemas = new Map(recordCollections.map((name) => [name, TypeCompiler.Compile(collections[name].schema)]))

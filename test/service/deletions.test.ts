@@ -1,6 +1,6 @@
 // A deleted record is gone at once: from lists, totals, by-ids and the records that embed it.
 import t from 'tap'
-import { type RecordCollection, recordCollections } from '../../src/documents/collections.js'
+import { type RecordCollection, recordCollections } from '../../src/core/documents/collections.js'
 import { testApp } from '../support/app.js'
 import { A, a, B, fillTenants } from '../support/tenants.js'
 

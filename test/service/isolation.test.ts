@@ -2,7 +2,7 @@
 // points at it, crossed-organisations.test.ts shows, which tries every parameter of every operation and searches all bytes.
 import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
-import type { Store } from '../../src/store/store.js'
+import type { Store } from '../../src/core/store/store.js'
 import { testApp } from '../support/app.js'
 import { operationsOf } from '../support/operations.js'
 import { eachResource } from '../support/resources.js'
@@ -45,7 +45,7 @@ t.test('the resources that tests go through are those of the service', async (t)
     ...checks,
     ...ogcPaths.map((path) => `/v1/ogc${path}`),
   )
-  t.same(paths.sort(), expected.sort(), 'src/pipelines/index.ts lists every path')
+  t.same(paths.sort(), expected.sort(), 'src/core/pipelines/index.ts lists every path')
 })
 
 t.test('another organisation’s id gets the same response as an unknown one, byte for byte', async (t) => {

@@ -4,17 +4,17 @@
 // SCOPED_REQUESTS says how many requests, and SCOPED_SEED draws others.
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify'
 import t, { type Test } from 'tap'
+import { tools } from '../../src/assistants/tools.js'
 import {
   isRecordCollection,
   type Only,
   type RecordCollection,
   recordCollections,
-} from '../../src/documents/collections.js'
-import { keysOf } from '../../src/keys/keys.js'
-import { tools } from '../../src/mcp/tools.js'
-import type { Condition, Query } from '../../src/pipelines/stages.js'
-import { embeddedStore } from '../../src/store/embedded.js'
-import type { Store } from '../../src/store/store.js'
+} from '../../src/core/documents/collections.js'
+import { keysOf } from '../../src/core/keys/keys.js'
+import type { Condition, Query } from '../../src/core/pipelines/stages.js'
+import { embeddedStore } from '../../src/core/store/embedded.js'
+import type { Store } from '../../src/core/store/store.js'
 import { testApp } from '../support/app.js'
 import { type Ask, Asking, type Caller, collectionOf } from '../support/asking.js'
 import { type Breakage, broken, replaced, withoutConditions } from '../support/breakages.js'

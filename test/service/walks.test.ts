@@ -1,7 +1,7 @@
 // Walks through whole lists over HTTP: by cursor and by links, in every order, with what each response says.
 import t from 'tap'
 import type { PageMetadata } from '../../schemas/envelope.js'
-import type { Query } from '../../src/pipelines/stages.js'
+import type { Query } from '../../src/core/pipelines/stages.js'
 import { testApp } from '../support/app.js'
 import { inEach } from '../support/each.js'
 import { eachResource } from '../support/resources.js'

@@ -4,10 +4,10 @@ import type { AddressInfo } from 'node:net'
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify'
 import type { Test } from 'tap'
 import { buildApp } from '../../src/app.js'
-import { type Config, loadConfig } from '../../src/config/config.js'
-import { keysOf } from '../../src/keys/keys.js'
+import { type Config, loadConfig } from '../../src/core/config/config.js'
+import { keysOf } from '../../src/core/keys/keys.js'
+import type { Store } from '../../src/core/store/store.js'
 import type { LogStream } from '../../src/log.js'
-import type { Store } from '../../src/store/store.js'
 import { testStore } from './store.js'
 
 export const testConfig = (settings: Record<string, string> = {}): Config =>
@@ -108,7 +108,7 @@ const requireDeclaredProblems = (app: FastifyInstance): void => {
     const codes = declared.find(([pattern]) => pattern.test(path))?.[1]
     const { code } = response.json()
     if (codes?.has(code) === false) {
-      throw new Error(`GET ${path} gave ${code}, which its operation in src/routes/ does not declare`)
+      throw new Error(`GET ${path} gave ${code}, which its operation does not declare`)
     }
     return response
   }

@@ -1,6 +1,6 @@
 // Random requests of every operation, with every parameter, for organisations whose records point at each other.
 import { createHash } from 'node:crypto'
-import { isRecordCollection, type RecordCollection } from '../../src/documents/collections.js'
+import { isRecordCollection, type RecordCollection } from '../../src/core/documents/collections.js'
 import { type Crossed, type Draw, digitsOf, markOf, SHARED, timeOf } from './crossed.js'
 import type { Parameter } from './operations.js'
 

@@ -1,5 +1,5 @@
 // Queries that are broken on purpose, to show that a test finds it.
-import { type Condition, Query } from '../../src/pipelines/stages.js'
+import { type Condition, Query } from '../../src/core/pipelines/stages.js'
 
 /** What is changed in each query of a store that is broken on purpose. */
 export type Breakage = (query: Query) => Partial<Record<'match' | 'counted' | 'stages' | 'union', unknown>>

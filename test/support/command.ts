@@ -10,8 +10,8 @@ import { organisationsCommand } from '../../src/commands/organisations.js'
 import { type MakeCommand, runCommand, visible } from '../../src/commands/run-command.js'
 import { seedCommand } from '../../src/commands/seed.js'
 import { stampCommand } from '../../src/commands/stamp.js'
-import type { CollectionName } from '../../src/documents/collections.js'
-import type { Store } from '../../src/store/store.js'
+import type { CollectionName } from '../../src/core/documents/collections.js'
+import type { Store } from '../../src/core/store/store.js'
 import { testStore } from './store.js'
 
 interface Circumstances {

@@ -7,8 +7,8 @@ import {
   type RecordCollection,
   recordCollections,
   references,
-} from '../../src/documents/collections.js'
-import type { Store } from '../../src/store/store.js'
+} from '../../src/core/documents/collections.js'
+import type { Store } from '../../src/core/store/store.js'
 import { tenant } from './tenants.js'
 
 /** Draws one of some values, or a whole number below a limit. The same seed gives the same ones. */

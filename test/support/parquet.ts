@@ -1,9 +1,9 @@
 // Reads Parquet files back.
 import { parquetReadObjects } from 'hyparquet'
+import { tableOf } from '../../src/core/write/columns.js'
+import { jsonLines } from '../../src/core/write/json.js'
+import type { Shown } from '../../src/core/write/writer.js'
 import { ParquetFile } from '../../src/exports/parquet.js'
-import { tableOf } from '../../src/serializer/columns.js'
-import { jsonLines } from '../../src/serializer/json.js'
-import type { Shown } from '../../src/serializer/writer.js'
 
 /** The bytes of a file with these lines of JSON, of which `step` are written at a time. */
 export const parquetOf = async (

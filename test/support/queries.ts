@@ -1,9 +1,9 @@
 // Queries of the service as its operations make them: of some rows of a list, and of a record by its id.
 import type { Listing } from '../../schemas/common.js'
-import type { Resource } from '../../src/pipelines/resource.js'
-import type { Query, Scope, Slice } from '../../src/pipelines/stages.js'
-import { projectionOf } from '../../src/reading/projection.js'
-import { rowsQuery, selectionOf } from '../../src/reading/selection.js'
+import type { Resource } from '../../src/core/pipelines/resource.js'
+import type { Query, Scope, Slice } from '../../src/core/pipelines/stages.js'
+import { projectionOf } from '../../src/core/read/projection.js'
+import { rowsQuery, selectionOf } from '../../src/core/read/selection.js'
 
 /** The parameters of a list as the service completes them. */
 export const listing = (parameters: object = {}): Listing & Readonly<Record<string, unknown>> => ({

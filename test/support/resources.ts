@@ -1,10 +1,10 @@
 // What tests know of the resources besides their declarations, for every test that goes through all of them.
 import { type TObject, type TSchema, Type } from '@sinclair/typebox'
 import { paging, sorting } from '../../schemas/common.js'
-import type { RecordCollection } from '../../src/documents/collections.js'
-import { resources as declared } from '../../src/pipelines/index.js'
-import type { Resource as Declared } from '../../src/pipelines/resource.js'
-import type { Query, Scope } from '../../src/pipelines/stages.js'
+import type { RecordCollection } from '../../src/core/documents/collections.js'
+import { resources as declared } from '../../src/core/pipelines/index.js'
+import type { Resource as Declared } from '../../src/core/pipelines/resource.js'
+import type { Query, Scope } from '../../src/core/pipelines/stages.js'
 import { listQuery, recordQuery } from './queries.js'
 import type { tenant } from './tenants.js'
 

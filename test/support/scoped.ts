@@ -7,8 +7,8 @@ import {
   type RecordCollection,
   recordCollections,
   references,
-} from '../../src/documents/collections.js'
-import type { Store } from '../../src/store/store.js'
+} from '../../src/core/documents/collections.js'
+import type { Store } from '../../src/core/store/store.js'
 import { type Crossed, type Draw, fillCrossed, markOf, timeOf } from './crossed.js'
 import { runs } from './thorough.js'
 

@@ -2,12 +2,12 @@
 import { randomBytes } from 'node:crypto'
 import { MongoClient } from 'mongodb'
 import type { Test } from 'tap'
-import { loadConfig } from '../../src/config/config.js'
-import type { CollectionName } from '../../src/documents/collections.js'
-import { embeddedStore } from '../../src/store/embedded.js'
-import { mongoStore } from '../../src/store/mongo.js'
-import type { MongoSettings } from '../../src/store/mongo-connection.js'
-import type { Store } from '../../src/store/store.js'
+import { loadConfig } from '../../src/core/config/config.js'
+import type { CollectionName } from '../../src/core/documents/collections.js'
+import { embeddedStore } from '../../src/core/store/embedded.js'
+import { mongoStore } from '../../src/core/store/mongo.js'
+import type { MongoSettings } from '../../src/core/store/mongo-connection.js'
+import type { Store } from '../../src/core/store/store.js'
 
 const server = process.env.TEST_MONGODB_URI
 

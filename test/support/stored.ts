@@ -3,11 +3,11 @@
 import type { TSchema } from '@sinclair/typebox'
 import { BSON } from 'mongodb'
 import { namedSchemas } from '../../schemas/index.js'
-import { Bson, BsonDocument, BsonList } from '../../src/bson/reader.js'
-import { jsonArray } from '../../src/serializer/json.js'
-import { Output } from '../../src/serializer/output.js'
-import { writeAll } from '../../src/serializer/rows.js'
-import { compileDocuments } from '../../src/serializer/writer.js'
+import { Bson, BsonDocument, BsonList } from '../../src/core/bson/reader.js'
+import { jsonArray } from '../../src/core/write/json.js'
+import { Output } from '../../src/core/write/output.js'
+import { writeAll } from '../../src/core/write/rows.js'
+import { compileDocuments } from '../../src/core/write/writer.js'
 
 /** A value, given as its type and bytes. */
 export class Raw {

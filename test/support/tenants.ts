@@ -1,7 +1,7 @@
 // Two organisations with a few documents, written by hand. Some documents of A refer to documents of B, which valid data
 // never do: tests use them to show that nothing of B is served to A.
-import type { Documents } from '../../src/documents/collections.js'
-import type { Store } from '../../src/store/store.js'
+import type { Documents } from '../../src/core/documents/collections.js'
+import type { Store } from '../../src/core/store/store.js'
 
 const day = (number: number) => new Date(Date.UTC(2025, 0, number, 8, 30, 15, 250))
 

@@ -1,9 +1,9 @@
 // Tickets for what runs as a task of the scheduler, and readers that have one.
-import { FairScheduler, SMALL, type Ticket } from '../../src/limits/scheduler.js'
-import type { Scope } from '../../src/pipelines/stages.js'
-import { Reader } from '../../src/reading/reader.js'
-import type { Store } from '../../src/store/store.js'
-import { keepTotals } from '../../src/store/totals.js'
+import { FairScheduler, SMALL, type Ticket } from '../../src/core/limits/scheduler.js'
+import type { Scope } from '../../src/core/pipelines/stages.js'
+import { Reader } from '../../src/core/read/reader.js'
+import type { Store } from '../../src/core/store/store.js'
+import { keepTotals } from '../../src/core/store/totals.js'
 
 /** A scheduler whose tasks begin at once, each as the only one of its size. */
 export const oneAtATime = (): FairScheduler => {

@@ -6,9 +6,9 @@ import { setTimeout } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { BSON, Long, ObjectId } from 'mongodb'
 import type { Test } from 'tap'
-import { CHANGED_AT, type CollectionName, type RecordCollection } from '../../src/documents/collections.js'
-import { type Condition, Query, type Scope, type Stage } from '../../src/pipelines/stages.js'
-import { embeddedStore } from '../../src/store/embedded.js'
+import { CHANGED_AT, type CollectionName, type RecordCollection } from '../../src/core/documents/collections.js'
+import { type Condition, Query, type Scope, type Stage } from '../../src/core/pipelines/stages.js'
+import { embeddedStore } from '../../src/core/store/embedded.js'
 import { objectsOf } from './bson.js'
 
 type Document = Record<string, unknown>

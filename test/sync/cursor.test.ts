@@ -1,6 +1,6 @@
 // The cursors of feeds: a cursor leads back to its place, in its own feed alone.
 import t from 'tap'
-import { encodeToken } from '../../src/reading/token.js'
+import { encodeToken } from '../../src/core/read/token.js'
 import { decodeCursor, encodeCursor, START } from '../../src/sync/cursor.js'
 
 const binding = ['org', 'syncEntries', 'changedAt']

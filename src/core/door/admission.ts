@@ -1,0 +1,89 @@
+// Lets the handler of a request begin when the scheduler says so, and refuses a request too many before anything is done for
+// it. docs/decisions/0008-shares-of-a-key.md has the reasons.
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import fp from 'fastify-plugin'
+import { callerGone, whenOver } from '../http/caller.js'
+import { FairScheduler, Overloaded, SIZES, SMALL, TICK_MS, type Ticket } from '../limits/scheduler.js'
+import { Reader } from '../read/reader.js'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Set by this plugin before the handler of a route runs. */
+    ticket: Ticket
+    /** The same, where requests need a key. */
+    reader: Reader
+  }
+}
+
+/** A part of what the database runs at once. The rest is for counts and for looking up keys. */
+const SMALL_AT_ONCE = 1 / 2
+/** A key may have this part of the small tasks. */
+const SMALL_OF_A_KEY = 1 / 2
+/** A key may hold this part of the memory for responses that is left: a quarter of all if no other key holds any. */
+const PART_OF_LEFT = 1 / 3
+/** Two large tasks keep the event loop and the database busy. */
+const LARGE_AT_ONCE = { all: 2, perKey: 1 }
+/** How long a request waits for its turn before it is refused. */
+const LONGEST_WAIT_MS = 5000
+
+/** The scheduler of all requests, and its clock. */
+export const schedulerFor = (app: FastifyInstance, capacity: number): FairScheduler => {
+  const { metrics, config } = app
+  const small = Math.max(1, Math.floor(capacity * SMALL_AT_ONCE))
+  const scheduler = new FairScheduler({
+    small: { all: small, perKey: Math.max(1, Math.floor(small * SMALL_OF_A_KEY)) },
+    large: LARGE_AT_ONCE,
+    memory: { all: config.responseMemory, partOfLeft: PART_OF_LEFT },
+    waitMs: LONGEST_WAIT_MS,
+    onWaited: metrics && ((ms, size) => metrics.record('field_data.queue.wait', ms / 1000, { size })),
+  })
+  const timer = setInterval(() => scheduler.tick(), TICK_MS).unref()
+  app.addHook('onClose', async () => clearInterval(timer))
+  for (const state of ['running', 'waiting'] as const) {
+    metrics?.observe(`field_data.queue.${state}`, () =>
+      SIZES.map((size) => [scheduler.all[state][size], { size }] as const),
+    )
+  }
+  metrics?.observe('field_data.response.memory', () => scheduler.all.held / config.responseMemory)
+  return scheduler
+}
+
+interface Options {
+  scheduler: FairScheduler
+  /** Whose share a request uses. */
+  keyOf: (request: FastifyRequest) => string
+}
+
+export const admissionPlugin = fp(
+  async (app: FastifyInstance, { scheduler, keyOf }: Options) => {
+    app.decorateRequest('ticket')
+    app.decorateRequest('reader')
+
+    app.addHook('onRequest', (request, _reply, next) => {
+      next(scheduler.refuses(keyOf(request)) ? new Overloaded() : undefined)
+    })
+
+    // A request runs as long as its handler, also when its caller has left: its queries go on until then.
+    app.addHook('onRoute', (route) => {
+      const { handler } = route
+      route.handler = async function (request, reply) {
+        const ticket = await scheduler.enter(keyOf(request), SMALL, callerGone(request))
+        request.ticket = ticket
+        if (request.scope !== undefined) request.reader = new Reader(app.store, request.scope, ticket)
+        const handled = async () => handler.call(this, request, reply)
+        return handled().finally(() => {
+          ticket.release()
+          whenOver(reply, () => ticket.hold(0))
+        })
+      }
+    })
+
+    app.addHook('onSend', ({ ticket }, { raw }, payload, next) => {
+      const isWhole = typeof payload === 'string' || payload instanceof Buffer
+      // The parts of a stream are held as they are made. A request whose key or parameters are invalid has no ticket.
+      if (isWhole && !raw.closed) ticket?.hold(payload.length)
+      next(null, payload)
+    })
+  },
+  { name: 'admission', fastify: '5.x' },
+)

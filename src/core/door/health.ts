@@ -1,0 +1,72 @@
+// GET /health/live and GET /health/ready: for load balancers and orchestrators. They need no key.
+import { Type } from '@sinclair/typebox'
+import type { FastifyInstance } from 'fastify'
+import { success } from '../../../schemas/envelope.js'
+import { word } from '../../../schemas/kit.js'
+import { problem, RETRY_LATER } from '../problems/problems.js'
+import { databaseProblems, requestProblems, responses } from './responses.js'
+
+const Health = Type.Object(
+  {
+    success,
+    data: Type.Object(
+      { status: word(['live', 'ready'], { title: 'HealthStatus', description: 'What the check found.' }) },
+      { title: 'Health', description: 'The state of the service.' },
+    ),
+  },
+  { title: 'HealthResponse' },
+)
+
+const common = { tags: ['Health'], security: [] }
+
+/**
+ * A function that throws unless the service takes requests. All who call it at the same time share one ping of the database,
+ * because anyone may ask as often as they like.
+ */
+export const readiness = (app: FastifyInstance): (() => Promise<void>) => {
+  let ping: Promise<void> | undefined
+  return async () => {
+    if (app.isLeaving) throw problem('service_unavailable', 'The service is about to stop', { headers: RETRY_LATER })
+    ping ??= app.store.ping().finally(() => {
+      ping = undefined
+    })
+    await ping
+  }
+}
+
+export const healthRoutes = (app: FastifyInstance): void => {
+  app.get(
+    '/health/live',
+    {
+      schema: {
+        ...common,
+        operationId: 'getLive',
+        summary: 'Whether the process is running',
+        description: 'Asks nothing of the database.',
+        response: responses(Health, requestProblems, { description: 'The process is running.' }),
+      },
+    },
+    async () => ({ success: true, data: { status: 'live' } }),
+  )
+
+  const requireReady = readiness(app)
+  app.get(
+    '/health/ready',
+    {
+      schema: {
+        ...common,
+        operationId: 'getReady',
+        summary: 'Whether the service takes requests',
+        description:
+          'Fails when the service is about to stop. Otherwise the database has responded to a query within the last second, or responds to a ping. Requests at the same time share one ping.',
+        response: responses(Health, [...requestProblems, ...databaseProblems], {
+          description: 'The database responds.',
+        }),
+      },
+    },
+    async () => {
+      await requireReady()
+      return { success: true, data: { status: 'ready' } }
+    },
+  )
+}

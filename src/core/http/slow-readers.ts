@@ -1,0 +1,52 @@
+// Closes the connection of a caller that reads a response too slowly, so that nobody keeps it in memory for as long as they
+// like. One that reads nothing at all is closed before by the server (src/core/http/server.ts).
+import type { ServerResponse } from 'node:http'
+import type { FastifyInstance, FastifyReply } from 'fastify'
+import fp from 'fastify-plugin'
+import { cutOff, whenOver } from './caller.js'
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** Says how many bytes are sent from now on, which the caller has to read in time. */
+    expectReading(reply: FastifyReply, bytes: number): void
+  }
+}
+
+/** How long a caller may take to read a response, in milliseconds, and how much longer for each byte of it. */
+const READING_MS = 30_000
+const MIN_BYTES_PER_MS = 128
+const LOOK_MS = 1000
+/** The system takes a smaller response at once. */
+const LEAST_BYTES = 16 * 1024
+
+interface Options {
+  readingMs?: number
+  minBytesPerMs?: number
+  lookMs?: number
+}
+
+export const slowReadersPlugin = fp(
+  async (
+    app: FastifyInstance,
+    { readingMs = READING_MS, minBytesPerMs = MIN_BYTES_PER_MS, lookMs = LOOK_MS }: Options = {},
+  ) => {
+    const until = new Map<ServerResponse, number>()
+    const timer = setInterval(() => {
+      const now = performance.now()
+      for (const [response, time] of until) if (now > time && response.writableLength > 0) cutOff(response)
+    }, lookMs)
+    timer.unref()
+    app.addHook('onClose', async () => clearInterval(timer))
+
+    app.decorate('expectReading', (reply: FastifyReply, bytes: number): void => {
+      if (bytes < LEAST_BYTES) return
+      if (!until.has(reply.raw)) whenOver(reply, () => until.delete(reply.raw))
+      until.set(reply.raw, performance.now() + readingMs + bytes / minBytesPerMs)
+    })
+    app.addHook('onSend', (_request, reply, payload, next) => {
+      if (typeof payload === 'string' || payload instanceof Buffer) app.expectReading(reply, payload.length)
+      next(null, payload)
+    })
+  },
+  { name: 'slow-readers', fastify: '5.x' },
+)

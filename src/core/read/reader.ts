@@ -1,0 +1,141 @@
+// Reads for one request: what its key may see, in the turns of its ticket.
+import type { Listing } from '../../../schemas/common.js'
+import type { BsonDocument, BsonList } from '../bson/reader.js'
+import type { Ticket } from '../limits/scheduler.js'
+import { allEnded } from '../limits/work.js'
+import type { Resource } from '../pipelines/resource.js'
+import { Query, restrictionsOn, type Scope } from '../pipelines/stages.js'
+import { type ProblemError, problem } from '../problems/problems.js'
+import { readWithReferences } from '../store/references.js'
+import type { KeptTotals, Store, Timed } from '../store/store.js'
+import { PAGE_BYTES, pagesOf } from './all-pages.js'
+import { isLargePage, onTimeout, timeoutProblem } from './cost.js'
+import type { Start } from './position.js'
+import type { Projection } from './projection.js'
+import { type Parameters, rowsQuery, type Selection, selectionOf } from './selection.js'
+import { type Page, type Paging, type ReadSlice, readPage } from './walk.js'
+
+/** What a reader needs of a store. */
+export type Reads = Pick<Store & KeptTotals, 'aggregate' | 'count' | 'knownIndexes' | 'keep' | 'isQuick'>
+
+type Counted = Pick<Selection, 'resource' | 'conditions'>
+
+/** How long work that has begun waits for its next turn, in milliseconds. */
+export const WAIT_BETWEEN_MS = 60_000
+
+export class Reader {
+  constructor(
+    readonly store: Reads,
+    readonly scope: Scope,
+    readonly ticket: Ticket,
+    /** Whether what it reads is known to be quick, so that no other task has to wait for it. */
+    readonly isQuick = false,
+    /** Takes the time of each turn. */
+    readonly timed: Timed = (work) => work(),
+  ) {}
+
+  select<P extends Parameters>(resource: Resource, parameters: P): Selection {
+    const within = restrictionsOn(resource.collection, this.scope).map(({ field }) => field)
+    return { ...selectionOf(resource, this.scope.without, parameters), within }
+  }
+
+  /** The documents of a query, with the records that they refer to. */
+  read(query: Query): Promise<BsonList> {
+    return readWithReferences(this.store, query, this.ticket)
+  }
+
+  /** A page by its number or from a position. A large one is a large task. `query_timeout` says what would help. */
+  async page(selection: Selection, paging: Paging, start?: Start): Promise<Page> {
+    if (isLargePage(this.store, selection, paging.perPage)) await this.ticket.enlarge()
+    const isFar = paging.page > 1 && !paging.isWalk && start === undefined
+    return readPage(selection.order, paging, start, this.#slicesOf(selection, isFar))
+  }
+
+  /** A function that reads the next page of a whole list: few records at first, and then as many as fit. The last page is empty. */
+  pages(selection: Selection, limit?: number): () => Promise<readonly BsonDocument[]> {
+    return pagesOf(selection.order, this.#slicesOf(selection), limit)
+  }
+
+  /**
+   * Uses all records of a list, page by page, each page in a turn of its own. While a page is used, the next one is read. What
+   * has begun, or needs much memory, waits longer for its turns.
+   * @param use returns whether it wants no more
+   * @param needs how many bytes are kept of what was used, at the most
+   */
+  each(
+    selection: Selection,
+    use: (rows: readonly BsonDocument[]) => Promise<boolean>,
+    { limit, needs = 0 }: { limit?: number | undefined; needs?: number } = {},
+  ): Promise<void> {
+    const next = this.pages(selection, limit)
+    const { ticket } = this
+    let rows: readonly BsonDocument[] = []
+    const page = async () => {
+      const [isOver, following] = await allEnded([rows.length > 0 && use(rows), next()])
+      rows = following
+      return isOver || rows.length === 0
+    }
+    return ticket.aside(() =>
+      ticket.reserving(needs + 2 * PAGE_BYTES, async () => {
+        let isOver = await this.inTurn(page, needs > 0 ? WAIT_BETWEEN_MS : undefined)
+        while (!isOver) isOver = await this.inTurn(page, WAIT_BETWEEN_MS)
+      }),
+    )
+  }
+
+  /** A record by its id. One of another organisation throws the problem `not_found` too. */
+  async record(resource: Resource, id: string, { query }: Projection): Promise<BsonDocument> {
+    const [document] = (await this.read(query(this.scope, [{ _id: id }], []))).documents
+    if (document === undefined) throw unknown(resource)
+    return document
+  }
+
+  /** How many records there are, which is kept as long as it took to count allows. */
+  count(selection: Counted): Promise<number> {
+    return this.kept(this.#all(selection), (shared) => shared.countNow(selection))
+  }
+
+  countNow(selection: Counted): Promise<number> {
+    return this.inTurn(() => this.store.count(this.#all(selection)))
+  }
+
+  #all({ resource: { collection }, conditions }: Counted): Query {
+    return Query.in(this.scope, collection, Object.values(conditions), [])
+  }
+
+  /** What is read of all matches, or is kept of a read. All who ask share one, which goes on when they leave. */
+  kept<T>(query: Query, read: (shared: Reader) => Promise<T>): Promise<T> {
+    const { store, scope, ticket } = this
+    const isQuick = store.isQuick(query)
+    const kept = () => store.keep(query, (timed) => read(new Reader(store, scope, ticket.shared(), isQuick, timed)))
+    return isQuick ? kept() : ticket.aside(kept)
+  }
+
+  /** Does a piece of work as a large task, unless it is known to be quick. */
+  async inTurn<T>(work: () => Promise<T>, waitMs?: number): Promise<T> {
+    const { ticket } = this
+    const turn = () => this.timed(work)
+    if (!this.isQuick) return ticket.inTurn(turn, waitMs)
+    try {
+      return await turn()
+    } finally {
+      ticket.release()
+    }
+  }
+
+  #slicesOf(selection: Selection, isFar = false): ReadSlice {
+    return (order, slice) =>
+      this.read(rowsQuery(this.scope, selection, order, slice)).catch(
+        onTimeout(() => timeoutProblem(this.store, selection, isFar)),
+      )
+  }
+}
+
+export const unknown = ({ name }: Resource): ProblemError => problem('not_found', `No ${name} has this id`)
+
+/** The parameters of a page that say which one it is. */
+export const pagingOf = ({ page, perPage, cursor }: Pick<Listing, 'page' | 'perPage' | 'cursor'>): Paging => ({
+  page,
+  perPage,
+  isWalk: cursor !== undefined,
+})

@@ -1,0 +1,386 @@
+// Summaries: how many entries there are in each group. They are kept as totals are.
+import { DispatchListItem } from '../../../schemas/dispatches.js'
+import { BESIDE, select } from '../../../schemas/kit.js'
+import { MAX_TOP, type SummaryQuery } from '../../../schemas/summaries.js'
+import { viewOf } from '../../../schemas/views.js'
+import { Bson, type BsonDocument, type Element, elements } from '../bson/reader.js'
+import { fieldOf, numberOf, stringOf } from '../bson/values.js'
+import { firstOf, runInSlices, slices } from '../limits/work.js'
+import { entries } from '../pipelines/entries.js'
+import { resources } from '../pipelines/index.js'
+import { type Condition, type Expression, embeddedIn, pick, Query, type Stage } from '../pipelines/stages.js'
+import { invalidParameter, tookTooLong } from '../problems/problems.js'
+import { hashOf } from '../write/etag.js'
+import { onTimeout } from './cost.js'
+import { answersTo, type Dimension, dimensionOf, numberOfAnswers, order, type Value } from './dimensions.js'
+import { duration, NOTHING } from './expressions.js'
+import { isKey, questionOf, withQuestions } from './question-keys.js'
+import type { Reader } from './reader.js'
+
+type Parameters = Omit<SummaryQuery, 'top'> & { readonly top?: number | undefined }
+
+/** The most groups that are counted, the most characters that their values have together, and how many values are counted. */
+const MAX_GROUPS = 100_000
+const MAX_CHARACTERS = 16 * 1024 * 1024
+const MAX_VALUES = 5_000_000
+/** A different number of a group counts as this many values. */
+const NUMBER_VALUES = 5
+/** About how much memory a group takes besides its values, and a character, in bytes. */
+const GROUP_BYTES = 400
+const CHARACTER_BYTES = 2
+
+/** What the database finds of durations. */
+const SUMS = ['sum', 'min', 'max'] as const
+type Sum = (typeof SUMS)[number]
+
+type Percentiles = Readonly<Record<'median' | 'p10' | 'p90', number>>
+
+/** The numbers of a bucket differ by less than 2 % from each other, so that its middle is right within 1 %. */
+const WIDTH = Math.log(1.02)
+/** The buckets of positive numbers are around this number, those of negative ones around its negative, and that of 0 is 0. */
+const FIRST_POSITIVE = 40_000
+
+/** The bucket of a number: buckets are in the order of their numbers. */
+const bucketOf = (number: Expression): Expression => {
+  const place: Expression = { $floor: { $divide: [{ $ln: { $abs: number } }, WIDTH] } }
+  const sign: Expression = { $cond: [{ $gt: [number, 0] }, 1, -1] }
+  return { $cond: [{ $eq: [number, 0] }, 0, { $multiply: [sign, { $add: [place, FIRST_POSITIVE] }] }] }
+}
+const middleOf = (bucket: number | undefined): number | undefined =>
+  bucket && Math.sign(bucket) * Math.exp((Math.abs(bucket) - FIRST_POSITIVE + 0.5) * WIDTH)
+
+/** Percentiles as spreadsheets and pandas have them: what lies between two numbers is between them. */
+const percentilesOf = ({ numbers = new Map<number, number>(), measured, min, max }: Group): Percentiles => {
+  const inOrder = Float64Array.from(numbers.keys()).sort()
+  const numberAt = (place: number): number => {
+    let upTo = 0
+    const found = inOrder.find((number) => {
+      upTo += Number(numbers.get(number))
+      return upTo > place
+    })
+    return Math.min(max, Math.max(min, Number(found)))
+  }
+  const at = (part: number): number => {
+    const place = part * (measured - 1)
+    const [low, high] = [numberAt(Math.floor(place)), numberAt(Math.ceil(place))]
+    // Of two large numbers the difference may be too large for a number.
+    return low === high ? low : low * (1 - (place % 1)) + high * (place % 1)
+  }
+  const [p10, median, p90] = [at(0.1), at(0.5), at(0.9)]
+  return { median, p10, p90 }
+}
+
+/** The numbers of a group of the database, middles of buckets or answers, each with its count. What is no number is undefined. */
+function* numbersIn(bytes: Buffer): Generator<[number | undefined, number], void> {
+  const pairs = fieldOf(bytes, 0, 'numbers')
+  for (const pair of pairs === undefined ? [] : elements(bytes, pairs.at)) {
+    const [what, count] = [...elements(bytes, pair.at)] as [Element, Element]
+    const number = what.type === Bson.array ? numberOfAnswers(bytes, what) : middleOf(numberOf(bytes, what))
+    yield [number, numberOf(bytes, count) as number]
+  }
+}
+
+/** A group, with a value for each dimension: how many entries it has, and what is known of the numbers that are measured of them. */
+export class Group {
+  count = 0
+  measured = 0
+  /** Not finite if it is too large for a number. */
+  sum = 0
+  min = Number.POSITIVE_INFINITY
+  max = Number.NEGATIVE_INFINITY
+  /** How often each number is there, right within 1 %. Undefined if there is none, and once percentiles are made of it. */
+  numbers: Map<number, number> | undefined
+  percentiles: Percentiles | undefined
+
+  constructor(
+    readonly values: readonly Value[] = [],
+    readonly characters = 0,
+  ) {}
+
+  /** Null if nothing is measured, or the sum is too large. */
+  get mean(): number | null {
+    const mean = this.sum / this.measured
+    return Number.isFinite(mean) ? mean : null
+  }
+
+  addNumber(number: number, count: number): void {
+    this.measured += count
+    this.numbers ??= new Map()
+    this.numbers.set(number, (this.numbers.get(number) ?? 0) + count)
+  }
+
+  addSums({ sum, min, max }: Readonly<Record<Sum, number>>): void {
+    this.sum += sum
+    this.min = Math.min(this.min, min)
+    this.max = Math.max(this.max, max)
+  }
+}
+
+/** One of the different values of a dimension. */
+type Known = Readonly<{ value: Value; number: number }>
+
+interface Kept {
+  /** The largest groups that a response may have, in their order. */
+  readonly largest: readonly Group[]
+  /** How many groups there are, and how many entries they have together. */
+  readonly groups: number
+  readonly sum: number
+  /** How many entries there are. */
+  readonly total: number
+  readonly asOf: Date
+  readonly bytes: number
+  /** Of the largest groups. */
+  readonly hash: string
+}
+
+export interface CountedEntries extends Kept {
+  readonly dimensions: readonly Dimension[]
+  /** The largest groups, as they are shown. */
+  readonly shown: readonly Group[]
+}
+
+interface Counting {
+  readonly conditions: readonly Condition[]
+  readonly dimensions: readonly Dimension[]
+  /** The duration that is measured of an entry, or the answers to the question that is. */
+  readonly number: Expression | undefined
+  /** What the database finds of numbers besides how often each is there. It cannot read those in texts. */
+  readonly sums: readonly Sum[]
+}
+
+/** Counts entries. Questions that the form does not have, and too many groups, throw `invalid_parameter`. */
+export const summaryOf = async (reader: Reader, parameters: Parameters): Promise<CountedEntries> => {
+  const { by = [], form, zone, measure, none, top } = parameters
+  const filters = await withQuestions(reader, parameters)
+  const dimensions: Dimension[] = []
+  for (const name of by) {
+    const question = isKey(name) ? await questionOf(reader, form, name, 'by') : undefined
+    dimensions.push(await dimensionOf(name, zone, question))
+  }
+  const question = measure && isKey(measure) ? await questionOf(reader, form, measure, 'measure') : undefined
+  const conditions = entries.conditions(filters)
+  const ofEntry = measure === 'duration' ? duration : undefined
+  const number = question === undefined ? ofEntry : answersTo(question)
+  const sums = question === undefined ? SUMS : []
+  const counting: Counting = { conditions: Object.values(conditions), dimensions, number, sums }
+  const largestFirst = bySize(dimensions)
+  const inOrder =
+    number === undefined ? largestFirst : (a: Group, b: Group) => rankOf(b) - rankOf(a) || largestFirst(a, b)
+  const query = Query.in(reader.scope, 'entries', counting.conditions, stagesOf(counting))
+  const count = async (shared: Reader): Promise<Kept> => {
+    const asOf = new Date()
+    const { groups, total } = await countedIn(shared, counting)
+    const largest = await runInSlices(firstOf(groups, inOrder, MAX_TOP))
+    if (number !== undefined) await runInSlices(withPercentiles(largest))
+    const bytes = largest.reduce((sum, { characters }) => sum + GROUP_BYTES + CHARACTER_BYTES * characters, 0)
+    const hash = await runInSlices(hashOf(largest))
+    return { largest, groups: groups.length, sum: sumOf(groups), total, asOf, bytes, hash }
+  }
+  const names = [...(parameters.by ? ['by'] : []), ...Object.keys(conditions)].join(', ')
+  const tooLong = () => tookTooLong(`${names && ` for ${names}`}: a narrower filter may help`)
+  const counted = reader.kept(query, (shared) => shared.inTurn(() => count(shared)))
+  const kept = await counted.catch(onTimeout(tooLong))
+  const absent = none === 'true' ? await absentIn(reader, by, kept, parameters) : []
+  const largest = [...kept.largest, ...absent].slice(0, top)
+  const time = dimensions.findIndex(({ period }) => period)
+  const byTime = (a: Group, b: Group) => order(a.values[time], b.values[time]) || largestFirst(a, b)
+  const shown = time === -1 ? largest : await runInSlices(firstOf(largest, byTime, MAX_TOP))
+  const hash = absent.length === 0 ? kept.hash : kept.hash + (await runInSlices(hashOf(absent)))
+  return { ...kept, groups: kept.groups + absent.length, hash, dimensions, shown }
+}
+
+/** Groups of records that no entry names. It throws `invalid_parameter` if they are many, or `by` is no id alone. */
+const absentIn = async (reader: Reader, by: readonly string[], kept: Kept, parameters: Parameters) => {
+  const [name, ...others] = by
+  const from = entries.item.beside?.find(({ fields }) => fields[0] === `${name}${BESIDE}`)?.from
+  if (from === undefined || others.length > 0)
+    throw invalidParameter('none', 'must be left out: only a count by form, project, dispatch or agent has it')
+  // What a filter by an id leaves out is no group either.
+  const { form, project } = parameters
+  const id = parameters[name as 'form' | 'project' | 'dispatch' | 'agent']
+  const conditions = resources[from as keyof typeof resources].conditions({ ids: id && [id], form, project })
+  const stages = [{ $limit: MAX_TOP + 1 }, { $project: { _id: 1 } }] as const
+  const query = Query.in(reader.scope, from, Object.values(conditions), stages)
+  const { documents } = await reader.read(query)
+  if (Math.max(kept.groups, documents.length) > MAX_TOP)
+    throw invalidParameter('none', `must be left out: there are more than ${MAX_TOP} ${from}`)
+  const named = new Set(kept.largest.map(({ values }) => values[0]))
+  const ids = documents.flatMap(({ bytes }) => stringOf(bytes, fieldOf(bytes, 0, '_id')) ?? [])
+  return ids
+    .filter((id) => !named.has(id))
+    .sort()
+    .map((id) => new Group([id], id.length))
+}
+
+const stagesOf = ({ dimensions, number, sums }: Counting, more = {}): Stage[] => {
+  // An array would be no key of an index.
+  const by = Object.fromEntries(dimensions.map(({ group }, i) => [`by${i}`, group]))
+  const limit = { $limit: MAX_GROUPS + 1 }
+  if (number === undefined) return [{ $group: { _id: by, count: { $sum: 1 }, ...more } }, limit]
+  const bucket: Expression = { $cond: [{ $eq: ['$number', NOTHING] }, NOTHING, bucketOf('$number')] }
+  const part = sums.length > 0 ? bucket : '$number'
+  const of = (from: (name: Sum) => Expression): Record<string, Expression> =>
+    Object.fromEntries(sums.map((name) => [name, { [`$${name}`]: from(name) }]))
+  const _id = Object.fromEntries(Object.keys(by).map((name): [string, Expression] => [name, `$_id.${name}`]))
+  const numbers: Expression = { $push: ['$_id.part', '$count'] }
+  return [
+    { $set: { number } },
+    { $group: { _id: { ...by, part }, count: { $sum: 1 }, ...of(() => '$number') } },
+    { $group: { _id, count: { $sum: '$count' }, numbers, ...of((name) => `$${name}`) } },
+    limit,
+  ]
+}
+
+/** Counts in one aggregation of the database. */
+const countedIn = async (reader: Reader, counting: Counting) => {
+  const { scope } = reader
+  const { conditions, dimensions, number } = counting
+  const read = async (query: Query) => runInSlices(groupsIn((await reader.read(query)).documents, counting))
+  if (number === undefined && dimensions.every(({ isIndexed }) => isIndexed)) {
+    // An index may have all that is read. The greatest owner of a group is an array if one of its records belongs to nobody.
+    const stages = stagesOf(counting, { owner: { $max: '$organisation' } })
+    const counted = await read(Query.covered(scope, 'entries', conditions, stages))
+    if (counted !== undefined) return counted
+  }
+  return (await read(Query.in(scope, 'entries', conditions, stagesOf(counting)))) as Counted
+}
+
+interface Counted {
+  readonly groups: readonly Group[]
+  readonly total: number
+}
+
+/** The groups of a response. Several of the database may become one, or one several. Undefined if one is nobody’s. */
+function* groupsIn(
+  documents: readonly BsonDocument[],
+  { dimensions, sums }: Counting,
+): Generator<void, Counted | undefined> {
+  if (documents.length > MAX_GROUPS) throw tooManyGroups(MANY)
+  const known = dimensions.map(() => new Map<unknown, Known>())
+  const groups = new Map<number, Group>()
+  /** In place of a value, where all entries are one group. */
+  const all: Known = { value: null, number: 0 }
+  let [total, values, characters] = [0, 0, 0]
+  const isSliceOver = slices()
+  const groupOf = (one: Known, other: Known | undefined): Group => {
+    const key = one.number * MAX_GROUPS + (other?.number ?? 0)
+    let group = groups.get(key)
+    if (group === undefined) {
+      const values = other === undefined ? [one.value] : [one.value, other.value]
+      group = new Group(values, JSON.stringify(values).length)
+      groups.set(key, group)
+      characters += group.characters
+      if (groups.size > MAX_GROUPS) throw tooManyGroups(MANY)
+      if (characters > MAX_CHARACTERS) throw tooManyGroups(`makes groups of more than ${MAX_CHARACTERS} characters`)
+    }
+    return group
+  }
+  for (const { bytes } of documents) {
+    if (fieldOf(bytes, 0, 'owner')?.type === Bson.array) return undefined
+    // The MongoDB-compatible server may leave it out if no dimension has a value.
+    const id = fieldOf(bytes, 0, '_id')
+    const counts = new Group()
+    const numberOr = (otherwise: number, name: 'count' | Sum) => numberOf(bytes, fieldOf(bytes, 0, name)) ?? otherwise
+    counts.count = numberOr(0, 'count')
+    total += counts.count
+    for (const name of sums) counts[name] = numberOr(name === 'sum' ? Number.NaN : counts[name], name)
+    for (const [number, count] of numbersIn(bytes)) {
+      if (isSliceOver()) yield
+      if (number === undefined) continue
+      counts.addNumber(number, count)
+      if (sums.length === 0) counts.addSums({ sum: number * count, min: number, max: number })
+    }
+    const each: Set<Known>[] = []
+    for (const [i, { valuesIn }] of dimensions.entries()) {
+      const found = new Set<Known>()
+      each.push(found)
+      for (const value of valuesIn(bytes, id && fieldOf(bytes, id.at, `by${i}`))) {
+        if (value !== undefined) found.add(knownOf(known[i] as Map<unknown, Known>, value))
+        if (isSliceOver(typeof value === 'string' ? value : undefined)) yield
+      }
+      if (found.size === 0) found.add(knownOf(known[i] as Map<unknown, Known>, null))
+    }
+    const [ones = new Set([all]), others] = each
+    values += ones.size * (others?.size ?? 1) * (1 + NUMBER_VALUES * (counts.numbers?.size ?? 0))
+    if (values > MAX_VALUES) throw tooManyGroups(`has more than ${MAX_VALUES} values to count`)
+    for (const one of ones) {
+      for (const other of others ?? [undefined]) {
+        const group = groupOf(one, other)
+        group.count += counts.count
+        group.addSums(counts)
+        if (isSliceOver()) yield
+        for (const [number, count] of counts.numbers ?? []) {
+          group.addNumber(number, count)
+          if (isSliceOver()) yield
+        }
+      }
+    }
+  }
+  return { groups: [...groups.values()], total }
+}
+
+/** A value of a dimension with its number. Each of them is in a group. */
+const knownOf = (known: Map<unknown, Known>, value: Value): Known => {
+  const key = typeof value === 'string' ? value : value && JSON.stringify(value)
+  let found = known.get(key)
+  if (found === undefined) {
+    if (known.size === MAX_GROUPS) throw tooManyGroups(MANY)
+    found = { value, number: known.size }
+    known.set(key, found)
+  }
+  return found
+}
+
+export const sumOf = (groups: readonly { readonly count: number }[]): number =>
+  groups.reduce((sum, { count }) => sum + count, 0)
+
+const MANY = `makes more than ${MAX_GROUPS} groups`
+export const tooManyGroups = (fault: string) => invalidParameter('by', `${fault}: a narrower filter may help`)
+
+/** The largest groups first, and equal ones in the order of their values. */
+const bySize =
+  (dimensions: readonly Dimension[]) =>
+  (a: Group, b: Group): number =>
+    dimensions.reduce((sum, { order }, i) => sum || order(a.values[i], b.values[i]), b.count - a.count)
+/** Those without a mean are last. */
+const rankOf = ({ mean }: Group): number => mean ?? Number.NEGATIVE_INFINITY
+
+/** Makes percentiles of the numbers, which are dropped. */
+function* withPercentiles(groups: readonly Group[]): Generator<void, void> {
+  const isSliceOver = slices()
+  for (const group of groups) {
+    for (const _ of group.numbers ?? []) if (isSliceOver()) yield
+    group.percentiles = percentilesOf(group)
+    group.numbers = undefined
+  }
+}
+
+/** What stands beside an id. */
+export interface Named {
+  readonly name: string
+  readonly totalExpectedEntries: number | null
+}
+
+const expected = select(DispatchListItem, ['name', 'totalExpectedEntries'])
+
+/** What stands beside ids of entries, by the id. Undefined if the field has no names, or the key does not see them. */
+export const namesOf = async (
+  reader: Reader,
+  field: string,
+  ids: readonly unknown[],
+): Promise<ReadonlyMap<unknown, Named> | undefined> => {
+  const beside = entries.item.beside?.find(({ fields }) => fields[0] === `${field}${BESIDE}`)
+  if (beside === undefined) return undefined
+  const { from } = beside
+  const seen = viewOf(reader.scope.without).shown(from === 'dispatches' ? expected : beside.shown)
+  if (Object.keys(seen.properties).length === 0) return undefined
+  const $in = [...new Set(ids)].filter((id) => typeof id === 'string')
+  const { documents } = await reader.read(Query.in(embeddedIn(reader.scope), from, [{ _id: { $in } }], [pick(seen)]))
+  const named = documents.map(({ bytes }): [unknown, Named] => {
+    const found = (field: string) => fieldOf(bytes, 0, field)
+    const name = ['name', 'firstName', 'lastName'].flatMap((part) => stringOf(bytes, found(part)) || []).join(' ')
+    const totalExpectedEntries = numberOf(bytes, found('totalExpectedEntries')) ?? null
+    return [stringOf(bytes, found('_id')), { name, totalExpectedEntries }]
+  })
+  return new Map(named)
+}

@@ -1,0 +1,173 @@
+// Reads on in a sorted list, for lists, map features, exports and feeds: the rows that follow a position, as many as fit, and
+// the position after them.
+import type { BsonDocument, BsonList } from '../bson/reader.js'
+import { type Direction, OTHER_ID_TYPES, rangesAfter } from '../pipelines/keyset.js'
+import type { Condition, Order, Slice } from '../pipelines/stages.js'
+import { ResponseTooLarge, UnreadableDocument } from '../write/errors.js'
+import { idOf } from '../write/unreadable.js'
+import { MAX_ID_BYTES, positionOf, type Start } from './position.js'
+
+/** The most bytes of BSON that a page of a walk has, unless it is a single record. As JSON, it is within the limit of a response. */
+const MAX_PAGE_BYTES = 16 * 1024 * 1024
+/** Of rows that are too large to be read at once, this part is tried. */
+const SMALLER = 1 / 4
+/** How much of a longer id its error shows. */
+const SHOWN_LENGTH = 100
+
+export type ReadSlice = (order: Order, slice: Slice) => Promise<BsonList>
+
+/** Which page is wanted: by its number, or with `isWalk` the next of a walk. */
+export interface Paging {
+  readonly page: number
+  readonly perPage: number
+  readonly isWalk: boolean
+}
+
+/** The page before or after a page. It begins at a position, or if there is none, it is found by its number. */
+export interface Neighbour {
+  readonly start: Start | undefined
+}
+
+export interface Page {
+  readonly rows: readonly BsonDocument[]
+  readonly next: Neighbour | undefined
+  readonly previous: Neighbour | undefined
+}
+
+/** Reads a page of a list: the next of a walk, or a page by its number or beside another one. */
+export const readPage = async (
+  inOrder: Order,
+  { page, perPage, isWalk }: Paging,
+  start: Start | undefined,
+  read: ReadSlice,
+): Promise<Page> => {
+  if (isWalk) {
+    const { rows, next } = await readOn(inOrder, perPage, start, read)
+    return { rows, next: next && { start: next }, previous: undefined }
+  }
+  const isBackward = start?.isBackward ?? false
+  const { field } = inOrder
+  const direction = (isBackward ? -inOrder.direction : inOrder.direction) as Direction
+  const ranges = start === undefined ? [undefined] : rangesAfter(field, direction, start.position, start.isInclusive)
+  const skip = start === undefined ? (page - 1) * perPage : 0
+  // One row more than the page shows tells whether the list goes on.
+  const { rows: found } = await readRanges(ranges, perPage + 1, perPage + 1, rowsOf(read, { field, direction }, skip))
+  const hasMore = found.length > perPage
+  const rows = isBackward ? found.slice(0, perPage).reverse() : found.slice(0, perPage)
+  const neighbour = (isBackward: boolean): Neighbour => {
+    const row = isBackward ? rows[0] : rows.at(-1)
+    // The way back from an empty page begins with what is exactly at the position.
+    if (row === undefined) return { start: start && { position: start.position, isBackward, isInclusive: true } }
+    const behind = isBackward || start?.isBackward ? undefined : found[perPage]
+    return { start: startBehind(row, behind, field, isBackward) }
+  }
+  // The page that led here is on the side where this page's position is, so there is always a link back to it.
+  return {
+    rows,
+    next: isBackward || hasMore ? neighbour(false) : undefined,
+    previous: (isBackward ? hasMore : start !== undefined || page > 1) ? neighbour(true) : undefined,
+  }
+}
+
+/** Reads the next page of a walk. `next` is undefined at its end. It throws UnreadableDocument if it cannot go on. */
+export const readOn = async (
+  order: Order,
+  perPage: number,
+  start: Start | undefined,
+  read: ReadSlice,
+): Promise<{ rows: readonly BsonDocument[]; next: Start | undefined }> => {
+  // A page may be shorter than `perPage`, so that it fits, or where no walk could go on after more.
+  const { field, direction } = order
+  const ranges: (Condition | undefined)[] =
+    start !== undefined
+      ? rangesAfter(field, direction, start.position, start.isInclusive)
+      : [field === '_id' ? { _id: { $gte: '' } } : undefined]
+  // A condition on the id finds texts alone. A walk must not end as if the others did not exist.
+  if (field === '_id') ranges.push({ _id: { $type: OTHER_ID_TYPES } })
+  const found = await readRanges(ranges, perPage + 1, 2, rowsOf(read, order))
+  return cut(found, field, (rows, following) => {
+    if (following === undefined) return { next: undefined }
+    const next = startBehind(rows.at(-1) as BsonDocument, following, field, false)
+    return next && { next }
+  })
+}
+
+/** The start behind a row. If the row has no position, the start is before the following row; undefined if that has none. */
+const startBehind = (
+  row: BsonDocument,
+  following: BsonDocument | undefined,
+  field: string,
+  isBackward: boolean,
+): Start | undefined => {
+  const position = positionOf(row, field)
+  if (position !== undefined) return { position, isBackward, isInclusive: false }
+  const next = following && positionOf(following, field)
+  return next && { position: next, isBackward, isInclusive: true }
+}
+
+const rowsOf =
+  (read: ReadSlice, order: Order, skip = 0) =>
+  async (range: Condition | undefined, limit: number) =>
+    (await read(order, { range, skip, limit })).documents
+
+/** Rows, and how many were looked for at the most. */
+export interface Found<T> {
+  readonly rows: readonly T[]
+  readonly limit: number
+}
+
+/** The first rows of ranges that follow each other. If they are too large to be read at once, the limit gets smaller. */
+export const readRanges = async <R, T>(
+  ranges: readonly R[],
+  limit: number,
+  least: number,
+  read: (range: R, limit: number) => Promise<readonly T[]>,
+): Promise<Found<T>> => {
+  const rows: T[] = []
+  try {
+    for (const range of ranges) {
+      for (const row of await read(range, limit - rows.length)) rows.push(row)
+      if (rows.length === limit) break
+    }
+    return { rows, limit }
+  } catch (error) {
+    if (!(error instanceof ResponseTooLarge) || limit <= least) throw error
+    return readRanges(ranges, Math.max(least, Math.floor(limit * SMALLER)), least, read)
+  }
+}
+
+/** As many rows of a page as fit, and after which one can go on. The page was read with one row more. */
+export const cut = <T extends BsonDocument, N extends object>(
+  { rows, limit }: Found<T>,
+  field: string,
+  goOn: (rows: readonly T[], following: T | undefined) => N | undefined,
+): { rows: readonly T[] } & N => {
+  let count = fitting(rows, limit - 1)
+  let next = goOn(rows.slice(0, count), rows[count])
+  while (next === undefined) {
+    if (count === 1) throw unplaced(rows[0] as T, field)
+    count -= 1
+    next = goOn(rows.slice(0, count), rows[count])
+  }
+  return { rows: rows.slice(0, count), ...next }
+}
+
+/** How many rows fit into a page: at least one, if there is one. */
+const fitting = (rows: readonly BsonDocument[], most: number): number => {
+  let [count, size] = [0, 0]
+  for (const row of rows.slice(0, most)) {
+    size += row.bytes.length
+    if (count > 0 && size > MAX_PAGE_BYTES) break
+    count += 1
+  }
+  return count
+}
+
+/** The error for a record after which no walk can go on. */
+const unplaced = (row: BsonDocument, field: string): UnreadableDocument => {
+  const id = idOf(row.bytes).slice(0, SHOWN_LENGTH)
+  const noId = `is not a string of valid UTF-8 with at most ${MAX_ID_BYTES} bytes, so nothing can be read on after it`
+  return positionOf(row, '_id') === undefined
+    ? new UnreadableDocument(row.collection, id, '_id', noId)
+    : new UnreadableDocument(row.collection, id, field, 'has a value after which nothing can be read on')
+}

@@ -1,0 +1,103 @@
+// Compiles a writer for formats whose rows are flat: what a document has in nested objects stands in columns of its own,
+// named by their paths, such as `location.state`.
+import { type TSchema, Type } from '@sinclair/typebox'
+import { BESIDE, isJoined } from '../../../schemas/kit.js'
+import type { Bytes } from '../bson/reader.js'
+import { CodeGenerator, type Field, ifPresent, writeText } from './generator.js'
+import { type QuestionColumn, writeQuestions } from './question-columns.js'
+import type { RowFormat } from './rows.js'
+import { OVERHANG, type Write, type Writer } from './scalars.js'
+import { documentWriter, runnable, type Shown } from './writer.js'
+
+export interface Column {
+  readonly name: string
+  readonly schema: TSchema
+}
+
+/** What a value is. A text may be several words, or JSON. */
+export type Kind = 'text' | 'number' | 'boolean' | 'time'
+
+/** Ends a value whose raw text is in the output. `at` is the place of the value in the input. Returns the place behind it. */
+export type Finish = (output: Bytes, from: number, to: number, at: number) => number
+
+/** How a format writes a row. Its first column is always the id. */
+export interface ColumnFormat {
+  /** What a file begins with. */
+  readonly header: (names: readonly string[]) => string
+  /** What stands before the value of a column. */
+  readonly label: (name: string, isFirst: boolean, kind: Kind) => string
+  /** What stands in place of a column whose value is missing, or nothing. */
+  readonly missing: string
+  /** The writer of a value that is no object, and what the value is. */
+  readonly writerOf: (schema: TSchema, generator: CodeGenerator, name: string) => { writer: Writer; kind: Kind }
+  /** The functions that these writers name. */
+  readonly functions: Readonly<Record<string, unknown>>
+  /** Writes a string, an id or a number as a raw text, or as a part of one. */
+  readonly raw: Write
+  readonly finish: Finish
+  /** A number with what ends it. */
+  readonly number: (value: number) => string
+  readonly end: string
+}
+
+const resolve = (schema: TSchema, named: Shown['named']): TSchema =>
+  (schema.$ref === undefined ? schema : named.get(schema.$ref)) as TSchema
+
+type Questions = readonly QuestionColumn[]
+const TEXT = Type.String()
+
+/** The properties of nested objects are columns. @param questions columns in place of the column `answers` */
+export const tableOf = ({ schema, named }: Shown, format: ColumnFormat, questions?: Questions) => {
+  const generator = new CodeGenerator(named)
+  const columns: Column[] = []
+  let labelBytes = OVERHANG
+  const labelOf = (name: string, schema: TSchema, kind: Kind): string => {
+    const label = format.label(name, columns.length === 0, kind)
+    columns.push({ name, schema })
+    labelBytes += Buffer.byteLength(label)
+    return label
+  }
+  let functions = format.functions
+
+  const object = (schema: TSchema, prefix: string): Writer => {
+    const writing: ((field: Field, i: number) => string)[] = []
+    const fields = generator.fieldsOf(schema, (property, name) => {
+      const before = columns.length
+      const { writer, label } = value(property, prefix + name)
+      const missing = writeText(format.missing.repeat(columns.length - before))
+      labelBytes += missing.length
+      writing.push((field, i) => ifPresent(field, i, writeText(label), `{ ${missing.code}; to += ${missing.length} }`))
+      return writer
+    })
+    return generator.walk(fields, fields.map((field, i) => writing[i]?.(field, i)).join('\n'))
+  }
+  const value = (property: TSchema, path: string): { writer: Writer; label: string } => {
+    if (path === 'answers' && questions) return { writer: answers(property, questions), label: '' }
+    const found = resolve(property, named)
+    if (found.type === 'object') {
+      const writer = object(found, `${path.replace(BESIDE, '')}.`)
+      return { writer: isJoined(property) ? { ...writer, expected: 'an id', isJoined: true } : writer, label: '' }
+    }
+    const { writer, kind } = format.writerOf(property, generator, path)
+    return { writer, label: labelOf(path, property, kind) }
+  }
+  /** The answers are written as JSON first, which finds what does not fit. */
+  const answers = (property: TSchema, asked: Questions): Writer => {
+    const labels = asked.map(({ name }) => labelOf(name, TEXT, 'text'))
+    functions = { ...functions, writeQuestions: writeQuestions(asked, labels, format) }
+    const writer = generator.writerOf(property)
+    const check = `${writer.name}(input, type, at, output, to)`
+    return { ...writer, name: generator.function(`${check}; return writeQuestions(input, type, at, output, to)`) }
+  }
+
+  const writer = object(resolve(schema, named), '')
+  const write = documentWriter(runnable(generator, writer, functions), labelBytes)
+  const rows: RowFormat = {
+    begin: format.header(columns.map(({ name }) => name)),
+    write(document, out) {
+      write(document, out)
+      out.text(format.end)
+    },
+  }
+  return { columns, rows }
+}

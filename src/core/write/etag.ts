@@ -1,0 +1,66 @@
+// The entity tag of a response (RFC 9110, section 8.8.3). It is a hash of the bytes from the database, so that a 304 can be
+// sent without writing any JSON.
+import { createHash, hash } from 'node:crypto'
+import { listedSchemas, namedSchemas } from '../../../schemas/index.js'
+import type { Without } from '../../../schemas/views.js'
+import type { BsonDocument } from '../bson/reader.js'
+import { slices } from '../limits/work.js'
+
+/** How many bytes are hashed before other requests go on: about half a millisecond. */
+const STEP_BYTES = 512 * 1024
+/** The bytes of a step, of as many documents as fit. A copy costs less than a call for each document. */
+const step = Buffer.allocUnsafeSlow(STEP_BYTES)
+
+/**
+ * The version of what the serializer writes. Increase it when the same documents with the same schemas are written in
+ * another way, so that callers do not keep the old response. test/core/write/etag.test.ts fails until you do.
+ */
+export const FORMAT = 3
+
+/** A change of the schemas changes the responses as well. */
+const VERSION = hash('sha1', JSON.stringify([FORMAT, ...namedSchemas.values(), ...listedSchemas.values()])).slice(0, 8)
+
+/** Hashes in one call. Hash objects, which take the data piece by piece, are a load on the garbage collector. */
+const sha1 = (part: Buffer | string): string => hash('sha1', part, 'base64url')
+
+/** A hash of many values, for the tag of what is kept. */
+export function* hashOf(values: Iterable<unknown>): Generator<void, string> {
+  const all = createHash('sha1')
+  const isSliceOver = slices()
+  for (const value of values) {
+    const text = JSON.stringify(value)
+    all.update(text)
+    if (isSliceOver(text)) yield
+  }
+  return all.digest('base64url')
+}
+
+/**
+ * The entity tag of a response. It is weak, because the same tag is used for every content coding. It yields between its
+ * steps (see src/core/limits/work.ts).
+ * @param besides what the response contains besides its documents
+ * @param without what the caller does not see. A caller that sees more has other tags
+ */
+export function* etagOf(
+  documents: readonly BsonDocument[],
+  besides?: unknown,
+  without?: Without,
+): Generator<void, string> {
+  const parts: string[] = []
+  let size = 0
+  for (const { bytes } of documents) {
+    for (let start = 0; start < bytes.length; ) {
+      const copied = bytes.copy(step, size, start)
+      start += copied
+      size += copied
+      if (size < STEP_BYTES) continue
+      parts.push(sha1(step))
+      size = 0
+      yield
+    }
+  }
+  parts.push(sha1(step.subarray(0, size)))
+  if (besides !== undefined) parts.push(JSON.stringify(besides))
+  if (without !== undefined) parts.push(without.join())
+  return `W/"${VERSION}.${parts.length === 1 ? parts[0] : sha1(parts.join())}"`
+}

@@ -1,0 +1,102 @@
+// A page of the list of a resource, and a record by its id.
+import type { Listing } from '../../schemas/common.js'
+import { type Asked, pageAnswer, type RowsAnswer } from '../core/door/answer.js'
+import { linkHeader, pageMetadata } from '../core/door/page-metadata.js'
+import type { Resource } from '../core/pipelines/resource.js'
+import { tookTooLong, unlessProblem } from '../core/problems/problems.js'
+import { onTimeout } from '../core/read/cost.js'
+import { tokensOf } from '../core/read/page-tokens.js'
+import { projectionOf } from '../core/read/projection.js'
+import { withQuestions } from '../core/read/question-keys.js'
+import { pagingOf, type Reader } from '../core/read/reader.js'
+import type { Selection } from '../core/read/selection.js'
+import { FIRST_CURSOR } from '../core/read/token.js'
+import type { Page } from '../core/read/walk.js'
+import { jsonArray } from '../core/write/json.js'
+import { compileDocuments } from '../core/write/writer.js'
+
+/** @throws the problems `invalid_cursor` and `query_timeout`, and `invalid_parameter` for a question that the form does not have */
+export const listRecords = async (reader: Reader, resource: Resource, asked: Asked<Listing>): Promise<RowsAnswer> => {
+  const { query } = asked
+  const { page, total, selection, tokens } = await readList(reader, resource, query)
+  const { projection } = selection
+  const isEmpty = page.rows.length === 0 && page.previous === undefined && tokens.start === undefined
+  const unmatched = isEmpty ? await unmatchedIn(reader, selection) : []
+  const metadata = { ...pageMetadata(asked, query, page, total, tokens), ...(unmatched.length > 0 && { unmatched }) }
+  return {
+    ...pageAnswer(page.rows, jsonArray(projection.compiled(compileDocuments)), metadata, query.unreadable),
+    tag: { documents: page.rows, besides: metadata },
+    link: linkHeader(metadata),
+  }
+}
+
+/** The page that a list asks for, and its total, which is undefined where it does not ask for one. */
+export const readList = async (reader: Reader, resource: Resource, parameters: Listing) => {
+  const filters = await withQuestions(reader, parameters)
+  const tokens = tokensOf(reader.scope, resource.operationIds.list, filters)
+  const selection = reader.select(resource, filters)
+  const page = await reader.page(selection, pagingOf(parameters), tokens.start)
+  const isCounted = (parameters.total ?? (parameters.cursor === undefined ? 'true' : 'false')) === 'true'
+  const tooLong = () => tookTooLong(' to count the records: total=false leaves the total out')
+  const counted = isCounted ? await reader.count(selection).catch(onTimeout(tooLong)) : undefined
+  const total = counted === undefined ? undefined : totalOf(parameters, page, counted)
+  return { page, total, selection, tokens }
+}
+
+export const hasAny = async (reader: Reader, resource: Resource, conditions: Selection['conditions']) => {
+  const selection = { ...reader.select(resource, { fields: ['id'] }), conditions }
+  return (await reader.page(selection, { page: 1, perPage: 1, isWalk: false })).rows.length > 0
+}
+
+/** The filters whose value may be a mistake: no record at all may have it. */
+const CHECKED = ['status', 'dispatch', 'form', 'project', 'agent']
+
+/** The names of the filters that match no record, whatever else is asked for. One that takes too long is not among them. */
+export const unmatchedIn = async (
+  reader: Reader,
+  { resource, conditions }: Pick<Selection, 'resource' | 'conditions'>,
+): Promise<string[]> => {
+  const unmatched: string[] = []
+  for (const name of CHECKED) {
+    const condition = conditions[name]
+    if (condition === undefined) continue
+    const isMatched = await unlessProblem(hasAny(reader, resource, { [name]: condition }))
+    if (isMatched === false) unmatched.push(name)
+  }
+  return unmatched
+}
+
+/**
+ * The total of a list. The count may be older than the page, and where they disagree the page is right. A page with a number
+ * shows where the list ends: before an empty page, with a page that has no next one, and behind any other page. The first
+ * page of a cursor is page 1. For a page that begins at a position, the number of records before it is not known, so it
+ * shows only that the list has at least the records of the page.
+ * @param counted how many records match, as of some time ago
+ */
+export const totalOf = (
+  { page, perPage, cursor, after }: Pick<Listing, 'page' | 'perPage' | 'cursor' | 'after'>,
+  { rows, next }: Page,
+  counted: number,
+): number => {
+  const isNumbered = after === undefined && (cursor === undefined || cursor === FIRST_CURSOR)
+  const before = isNumbered ? (page - 1) * perPage : 0
+  if (isNumbered && rows.length === 0) return Math.min(counted, before)
+  if (isNumbered && next === undefined) return before + rows.length
+  return Math.max(counted, before + rows.length + (next === undefined ? 0 : 1))
+}
+
+/** @throws the problem `not_found` */
+export const getRecord = async (
+  reader: Reader,
+  resource: Resource,
+  { params, query }: Asked<Pick<Listing, 'answers'>>,
+): Promise<RowsAnswer> => {
+  const projection = projectionOf(resource, reader.scope.without, query, 'record')
+  const document = await reader.record(resource, params.id as string, projection)
+  return {
+    rows: [document],
+    format: { write: projection.compiled(compileDocuments) },
+    envelope: { before: { success: true }, name: 'data', after: () => ({}) },
+    tag: { documents: [document], besides: Object.keys(query).length > 0 ? query : undefined },
+  }
+}

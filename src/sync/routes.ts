@@ -1,0 +1,48 @@
+// GET /v1/sync/<resource>, the change feed, and GET /v1/sync/<resource>/digest.
+import { DigestPage, DigestQuery, FeedQuery, feedPage, parts } from '../../schemas/sync.js'
+import { hasParts } from '../core/documents/collections.js'
+import { problemsOn } from '../core/door/responses.js'
+import type { Route } from '../core/door/table.js'
+import type { Resource } from '../core/pipelines/resource.js'
+import type { Feeds } from './changes.js'
+import type { Clock } from './clock.js'
+import { getChanges, getDigest } from './feed.js'
+import type { Waiting } from './waiting.js'
+
+const PER_PAGE = 50
+const FEED =
+  'Records that were added or changed since the cursor, and ids of those that were deleted, in the order of the changes. Read page after page until `hasMore` is false, and save each `nextCursor` with its records: the next run goes on from there. A page costs the same however long the feed is, and one that finds nothing is a single look-up. A change comes at once, and once more when it has settled (`settleMs` of `GET /v1/me`). A cursor expires after `tombstoneDays`. Tools that keep a time instead of a cursor begin with `changedSince`.'
+const DIGEST =
+  'Count of the records and sum of their `updatedAt` for each range of ids. Where they differ from those of a copy, replace that range of the copy by what the list has from `idFrom` to `idTo`. Changes that came since the copy was made differ too. It reads every record of the ranges, so a key may have one digest at a time.'
+
+const partsOf = ({ collection }: Resource) => (hasParts(collection) ? parts : {})
+
+export const feedRoute = (resource: Resource, maxPerPage: number, feeds: Feeds, waiting: Waiting): Route => ({
+  path: `/sync/${resource.collection}`,
+  operationId: resource.operationIds.sync,
+  summary: `Get what has changed in ${resource.collection}`,
+  description: FEED,
+  tag: 'Sync',
+  query: FeedQuery({ page: 1, perPage: PER_PAGE, maxPerPage }, { ...resource.parameters, ...partsOf(resource) }),
+  response: feedPage(resource.item.schema),
+  problems: [
+    ...problemsOn(resource.collection),
+    'invalid_cursor',
+    'records_without_stamp',
+    'cursor_expired',
+    'response_too_large',
+  ],
+  operation: (reader, asked) => getChanges(reader, resource, asked, feeds, waiting),
+})
+
+export const digestRoute = (resource: Resource, clock: Clock): Route => ({
+  path: `/sync/${resource.collection}/digest`,
+  operationId: resource.operationIds.digest,
+  summary: `Check a copy of ${resource.collection}`,
+  description: DIGEST,
+  tag: 'Sync',
+  query: DigestQuery(partsOf(resource)),
+  response: DigestPage,
+  problems: problemsOn(resource.collection),
+  operation: (reader, asked) => getDigest(reader, resource, asked, clock),
+})
