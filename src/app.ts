@@ -3,9 +3,11 @@ import { maxHeaderSize } from 'node:http'
 import { hostname } from 'node:os'
 import accepts from '@fastify/accepts'
 import Fastify, { type FastifyInstance, LogController } from 'fastify'
-import { mcpRoutes } from './assistants/index.js'
+import { capabilities } from './capabilities.js'
 import type { Config } from './core/config/config.js'
+import { version } from './core/config/release.js'
 import { admissionPlugin, schedulerFor } from './core/door/admission.js'
+import { addOperations } from './core/door/capability.js'
 import { healthRoutes } from './core/door/health.js'
 import { openapiPlugin } from './core/door/openapi.js'
 import { closingPlugin } from './core/http/closing.js'
@@ -25,7 +27,6 @@ import { keysOf } from './core/keys/keys.js'
 import { rateLimitPlugin } from './core/keys/rate-limit.js'
 import type { Metrics } from './core/metrics/catalogue.js'
 import { measuredStore } from './core/metrics/measured-store.js'
-import { resources } from './core/pipelines/index.js'
 import { watchOutages } from './core/store/outages.js'
 import { type KeptTotals, type Store, StoreUnavailable } from './core/store/store.js'
 import { keepTotals } from './core/store/totals.js'
@@ -35,8 +36,6 @@ import type { LogStream } from './log.js'
 import { docsPage } from './pages/docs.js'
 import { explorePage } from './pages/explore.js'
 import { openapiRoutes } from './pages/openapi-files.js'
-import { version } from './release.js'
-import { resourceRoutes } from './routes.js'
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -95,7 +94,7 @@ export const buildApp = async (config: Config, store: Store, log?: LogStream): P
   await app.register(errorsPlugin)
   await app.register(rawSocketsPlugin)
   await app.register(slowReadersPlugin)
-  await app.register(openapiPlugin, { resources: Object.values(resources) })
+  await app.register(openapiPlugin, { tags: capabilities.flatMap(({ tags = [] }) => tags) })
   await app.register(async (pages) => {
     // All who need no key have one share together.
     await pages.register(admissionPlugin, { scheduler, keyOf: () => '' })
@@ -111,11 +110,11 @@ export const buildApp = async (config: Config, store: Store, log?: LogStream): P
       await keyed.register(keyAuthPlugin, { keys })
       if (config.rateLimit !== undefined) await keyed.register(rateLimitPlugin, { quota: config.rateLimit })
       await keyed.register(admissionPlugin, { scheduler, keyOf: ({ scope }) => scope.keyId })
-      if (config.mcp) await keyed.register(mcpRoutes, { version })
+      for (const { door } of capabilities) if (door) await keyed.register(async (beside) => door(beside, capabilities))
       await keyed.register(
         async (v1) => {
           await v1.register(hiddenParametersPlugin)
-          resourceRoutes(v1)
+          addOperations(v1, capabilities)
         },
         { prefix: '/v1' },
       )

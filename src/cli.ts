@@ -9,7 +9,7 @@ import { type MakeCommand, newCommand, newGroup, PROGRAM, runCommand } from './c
 import { seedCommand } from './commands/seed.js'
 import { stampCommand } from './commands/stamp.js'
 import { ConfigError, loadConfig, openMongo } from './core/config/config.js'
-import { description, version } from './release.js'
+import { description, version } from './core/config/release.js'
 
 // Commands that need much code import it when they run, so that the others start fast.
 const openapiCommand: MakeCommand = ({ result }) =>

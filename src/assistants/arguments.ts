@@ -1,10 +1,7 @@
 // Arguments of tools: parameters of operations, which an assistant reads in brief and gives as JSON.
 import type { TObject, TSchema } from '@sinclair/typebox'
+import { firstSentence, type Given } from '../core/door/tools.js'
 import { invalidParameter } from '../core/problems/problems.js'
-
-export type Given = Readonly<Record<string, unknown>>
-
-export const firstSentence = (description: string): string => description.split(/(?<=\.) /)[0] as string
 
 /** As an assistant reads them: types, words and first sentences. Some clients know no `additionalProperties`. */
 export const inBrief = ({ properties, additionalProperties, ...schema }: TObject): object => {

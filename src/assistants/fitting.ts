@@ -1,5 +1,5 @@
 // A result has at most 64 KiB, because an assistant reads each word of it. What is cut says so.
-import type { Given } from './arguments.js'
+import type { ToolResult } from '../core/door/tools.js'
 
 const MAX_BYTES = 64 * 1024
 /** A record in a list counts as this many characters, so that such lists are cut first: a whole record says more than two halves. */
@@ -10,12 +10,6 @@ const CHOICE = 40 * PART
 const INSIDE = /^\d+$/
 const LESS =
   'Where the tool has them, filters, fields, a question and a smaller limit or top ask for less. count_entries counts all: forms with names=true, answers by the key of a question. GET /v1/entries/{id} has a whole entry.'
-
-/** What a tool gives, before it is cut. */
-export interface ToolResult extends Given {
-  /** How many items some of its lists would have, if none were left out. */
-  readonly of?: Readonly<Record<string, number>>
-}
 
 /** The JSON of a result, cut until it fits. */
 export const fitting = ({ of = {}, ...result }: ToolResult): string => {

@@ -1,12 +1,13 @@
 // POST /mcp: assistants ask by the Model Context Protocol (Streamable HTTP, stateless), and see no more than their key.
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { MAX_BODY_BYTES } from '../../schemas/common.js'
+import type { Capability } from '../core/door/capability.js'
 import { baseOf } from '../core/http/address.js'
 import { problem, unsupported, wrongMethod } from '../core/problems/problems.js'
 
 const LOOPBACK = /^https?:\/\/(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/
 
-export const mcpRoutes = async (app: FastifyInstance, release: { version: string }): Promise<void> => {
+const mcpRoutes = (app: FastifyInstance, all: readonly Capability[]): void => {
   const { publicUrl, corsOrigins } = app.config
   /** Whether a page of an origin may ask. Without a public URL a Host may be a name that the page itself leads to this machine. */
   const mayAsk = (origin: string, request: FastifyRequest): boolean => {
@@ -33,12 +34,20 @@ export const mcpRoutes = async (app: FastifyInstance, release: { version: string
   app.get('/mcp', { config: { isRefused: true, mediaType: 'text/event-stream' }, schema: { hide: true } }, () => {
     throw wrongMethod(['POST'])
   })
+  let tools: Parameters<typeof import('./server.js')['respond']>[1] | undefined
   app.post('/mcp', { schema: { hide: true } }, async (request, reply) => {
     // Loading the package takes a tenth of a second. The start of the service does not wait for it.
-    const { respond } = await import('./server.js')
-    const response = await respond(reply, release)
+    const { registeredOf, respond } = await import('./server.js')
+    tools ??= registeredOf(all.flatMap(({ tools = {} }) => Object.entries(tools)))
+    const response = await respond(reply, tools)
     await app.requireKey(request, reply)
     reply.code(response.status).type(response.headers.get('content-type') ?? 'text/plain')
     return reply.send(await response.text())
   })
+}
+
+export const assistants: Capability = {
+  door(app, all) {
+    if (app.config.mcp) mcpRoutes(app, all)
+  },
 }

@@ -3,25 +3,26 @@
 import type { Answered } from '../../schemas/entries.js'
 import { BESIDE } from '../../schemas/kit.js'
 import { viewOf } from '../../schemas/views.js'
+import { type Given, isTime } from '../core/door/tools.js'
 import { resources } from '../core/pipelines/index.js'
 import type { ReferencesTo } from '../core/pipelines/joins.js'
 import { isInScope } from '../core/pipelines/stages.js'
 import { invalidParameter, tookTooLong, unlessProblem } from '../core/problems/problems.js'
 import { onTimeout } from '../core/read/cost.js'
+import { formQuestions } from '../core/read/form-questions.js'
+import { hasAny } from '../core/read/list.js'
 import { beginningOf } from '../core/read/local-time.js'
 import { withQuestions } from '../core/read/question-keys.js'
 import type { Reader } from '../core/read/reader.js'
 import type { Selection } from '../core/read/selection.js'
-import { type Named, namesOf, summaryOf } from '../core/read/summaries.js'
-import { hasAny } from '../lists/list.js'
-import type { Given } from './arguments.js'
-import { questionMeant } from './questions.js'
+import { MOST_NAMES, namesInEntries, summaryOf } from '../core/read/summaries.js'
+import { listOf, valuesOf } from '../core/read/values.js'
+import { questionMeant, questionsMeant } from './questions.js'
 import { isLike, MOST_CHARACTERS, MOST_TOLD, nearestTo, quoted, taken, wrong } from './spelling.js'
-import { listOf, valuesOf } from './values.js'
 
 const { entries } = resources
-/** How many names or values are compared, and how many records of one name are read. */
-const [MOST_NAMES, MOST_TWINS] = [1000, 50]
+/** How many records of one name are read. */
+const MOST_TWINS = 50
 
 /** What the filters by an id find, and the parts of its name. */
 const named = Object.fromEntries(
@@ -34,14 +35,6 @@ const named = Object.fromEntries(
 const counted: Readonly<Record<string, string>> = {
   status: 'status',
   ...Object.fromEntries(['country', 'state', 'lga', 'city'].map((name) => [name, `location.${name}`])),
-}
-
-/** The records that entries name most often, for a key that sees their names. */
-export const namesInEntries = async (reader: Reader, by: string) => {
-  const counted = await summaryOf(reader, { by: [by], zone: 'UTC', top: MOST_NAMES })
-  const ids = counted.shown.map(({ values }) => values[0])
-  const names = (await namesOf(reader, by, ids)) as ReadonlyMap<unknown, Named>
-  return [...names].map(([id, { name }]) => ({ id: String(id), name }))
 }
 
 /** What people know of a record: how many entries it has, and when and in which project the newest one was made. */
@@ -133,8 +126,6 @@ const valueMeant = async (reader: Reader, name: string, given: string, filters: 
   throw wrong(name, 'has a value that no entry has: allowed has those of entries', nearestTo(given, values))
 }
 
-export const isTime = (name: string): boolean => /(Since|Before)$/.test(name)
-
 /** @throws the problem `invalid_parameter` if no time is in a range: whoever gives a day twice means all of it */
 const checkRanges = (times: Given): void => {
   for (const field of ['created', 'updated']) {
@@ -189,6 +180,11 @@ export const meantBy = async (
       answered.push(answer === undefined ? { key } : { key, answer: await spelled('answered', answer, filters, key) })
     }
     meant.answered = answered
+  }
+  if (given.question !== undefined) {
+    const { questions } = await formQuestions(reader, String(form))
+    const found = await questionsMeant(reader, questions, 'question', String(given.question))
+    meant.question = found.map(({ key }) => key)
   }
   checkRanges(meant)
   return { meant, notes }

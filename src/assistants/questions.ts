@@ -2,11 +2,11 @@
 import type { TSchema } from '@sinclair/typebox'
 import type { Answered } from '../../schemas/entries.js'
 import { type Question, SummaryQuery } from '../../schemas/summaries.js'
+import type { Given } from '../core/door/tools.js'
 import { runInSlices } from '../core/limits/work.js'
 import { formQuestions } from '../core/read/form-questions.js'
 import type { Reader } from '../core/read/reader.js'
 import { questionKey } from '../core/write/question-columns.js'
-import type { Given } from './arguments.js'
 import { MOST_ALLOWED, MOST_CHARACTERS, MOST_TOLD, quoted, taken, wordsIn, wrong } from './spelling.js'
 
 /** So many words are looked for in so many of the first characters of a question. */

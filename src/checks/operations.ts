@@ -8,16 +8,15 @@ import {
   type Flag,
 } from '../../schemas/checks.js'
 import { mediaTypes } from '../../schemas/exports.js'
-import type { Asked, RowsAnswer } from '../core/door/answer.js'
+import { type Asked, fileNameOf, type RowsAnswer } from '../core/door/answer.js'
 import { linkHeader, pageMetadata } from '../core/door/page-metadata.js'
 import { entries } from '../core/pipelines/entries.js'
+import { unmatchedIn } from '../core/read/list.js'
 import type { Reader } from '../core/read/reader.js'
 import { type Named, namesOf } from '../core/read/summaries.js'
 import { type Cell, csvTable } from '../core/write/csv.js'
 import { json, jsonArray } from '../core/write/json.js'
 import type { Output } from '../core/write/output.js'
-import { fileNameOf } from '../exports/export.js'
-import { unmatchedIn } from '../lists/list.js'
 import { checkedEntries, type Ranked } from './checked.js'
 import { tooMuch } from './columns.js'
 

@@ -1,13 +1,12 @@
 // How many entries there are, in groups: as rows of JSON or of a table.
 import { mediaTypes } from '../../schemas/exports.js'
 import { MAX_TOP, type SummaryFileQuery, type SummaryQuery } from '../../schemas/summaries.js'
-import type { Asked, RowsAnswer } from '../core/door/answer.js'
+import { type Asked, fileNameOf, type RowsAnswer } from '../core/door/answer.js'
 import type { Reader } from '../core/read/reader.js'
 import { type CountedEntries, type Group, namesOf, summaryOf, sumOf, tooManyGroups } from '../core/read/summaries.js'
 import { type Cell, csvTable } from '../core/write/csv.js'
 import { json, jsonArray } from '../core/write/json.js'
 import type { Output } from '../core/write/output.js'
-import { fileNameOf } from '../exports/export.js'
 
 export const COUNTS =
   'Counts the entries that match every given filter, as they are stored, in groups. A large count may be some seconds old: `asOf` says when it was made.'

@@ -11,7 +11,7 @@ import { json } from '../core/write/json.js'
 import { Output } from '../core/write/output.js'
 import { fail, rowsWriter } from '../core/write/rows.js'
 import { Skipped, type Unreadable } from '../core/write/unreadable.js'
-import { type Exported, type ExportListing, type FileWriter, rowsOf } from './index.js'
+import { type Exported, type ExportListing, type FileWriter, rowsOf } from './exported.js'
 import { ParquetFile } from './parquet.js'
 import { MAX_RECORDS, XlsxFile } from './workbook.js'
 

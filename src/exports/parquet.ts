@@ -5,7 +5,7 @@ import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads'
 import type { TSchema } from '@sinclair/typebox'
 import { annotationOf, storedBranches } from '../../schemas/kit.js'
 import type { Column } from '../core/write/columns.js'
-import type { FileWriter } from './index.js'
+import type { FileWriter } from './exported.js'
 import type { Opening, Reply, Task } from './parquet-worker.js'
 
 interface Thread {

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
 import { PassThrough } from 'node:stream'
 import { ZipFile } from 'yazl'
-import type { FileWriter } from './index.js'
+import type { FileWriter } from './exported.js'
 
 /** The most rows of a sheet, with the row of names. */
 const MAX_ROWS = 1_048_576

@@ -47,7 +47,8 @@ const restricted: { name: RegExp; rooms: RegExp }[] = [
   { name: /^@opentelemetry/, rooms: /^src\/core\/metrics$/ },
   {
     name: /^@?fastify/,
-    rooms: /^src(\/(core\/(door|http|keys|validation|write)|assistants|checks|counts|exports|lists|maps|pages|sync))?$/,
+    rooms:
+      /^src(\/(core\/(door|http|keys|validation|write)|assistants|checks|counts|exports|lists|maps|me|pages|sync))?$/,
   },
   { name: /^@modelcontextprotocol/, rooms: /^src\/assistants$/ },
   {

@@ -4,13 +4,14 @@
 // SCOPED_REQUESTS says how many requests, and SCOPED_SEED draws others.
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify'
 import t, { type Test } from 'tap'
-import { tools } from '../../src/assistants/tools.js'
+import { capabilities } from '../../src/capabilities.js'
 import {
   isRecordCollection,
   type Only,
   type RecordCollection,
   recordCollections,
 } from '../../src/core/documents/collections.js'
+import type { Capability } from '../../src/core/door/capability.js'
 import { keysOf } from '../../src/core/keys/keys.js'
 import type { Condition, Query } from '../../src/core/pipelines/stages.js'
 import { embeddedStore } from '../../src/core/store/embedded.js'
@@ -48,6 +49,7 @@ const MAX_LIST_PAGES = 5
 /** How many projects or forms a feed takes. */
 const MAX_ASKED = 10
 
+const toolsOfAll: Capability['tools'] = Object.assign({}, ...capabilities.map(({ tools }) => tools))
 /** The tools that do the same as a request for an address; and what they take by names, or what adds names. */
 const TOOLS: Readonly<Record<string, string>> = {
   '/v1/entries': 'find_entries',
@@ -394,7 +396,7 @@ const prepare = async (t: Test) => {
     const tool = TOOLS[path] ?? (id && 'get_entry')
     if (tool === undefined || draw.below(2) > 0) return
     // It would look for names in place of these ids.
-    const taken = Object.keys(tools[tool]?.takes ?? {}).filter((name) => !NAMED.includes(name))
+    const taken = Object.keys(toolsOfAll?.[tool]?.takes ?? {}).filter((name) => !NAMED.includes(name))
     const given = [...new URLSearchParams(query)].filter(([name]) => taken.includes(name))
     const format = tool === 'export_link' && { format: path.split('.').at(-1) }
     const body = callOf(tool, { ...Object.fromEntries(given), ...(id && { id: decodeURIComponent(id) }), ...format })

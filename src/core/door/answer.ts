@@ -63,3 +63,7 @@ export const pageAnswer = <R extends BsonDocument>(
   const after = () => ({ _metadata: { ...metadata, ...(skipped && { unreadable: skipped.records }) } })
   return { rows, format, skipped, envelope: { before: { success: true }, name: 'data', after } }
 }
+
+/** The name of a file of today. */
+export const fileNameOf = (name: string, format: string): string =>
+  `${name}-${new Date().toISOString().slice(0, 10)}.${format}`

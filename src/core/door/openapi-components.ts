@@ -39,8 +39,11 @@ const ifNoneMatch: Parameter = {
   description: 'The `ETag` of an earlier response. If the response is still the same, you get a 304 without a body.',
 }
 
-/** The document with its parts under `components`. The given one stays as it is. */
-export const withComponents = (described: object): Document => {
+/**
+ * The document with its parts under `components`. The given one stays as it is.
+ * @param borrowing the tags whose operations have the filters of lists
+ */
+export const withComponents = (described: object, borrowing: readonly string[]): Document => {
   // The copy has no object twice, so that YAML needs no aliases.
   const document = JSON.parse(JSON.stringify(described)) as Document
   const { paths, components } = document
@@ -114,8 +117,7 @@ export const withComponents = (described: object): Document => {
     operation.parameters = (operation.parameters as Parameter[]).map((parameter) => {
       const users = usersOf.get(JSON.stringify(parameter)) as string[][]
       const tags = new Set(users.flat())
-      // The export of a resource, its features and its checks have the filters of its list.
-      for (const tag of ['Exports', 'OGC API', 'Checks']) if (tags.size > 1) tags.delete(tag)
+      for (const tag of borrowing) if (tags.size > 1) tags.delete(tag)
       const prefix = tags.size === 1 ? String([...tags][0]).replaceAll(' ', '') : ''
       return users.length === 1 ? parameter : toComponent('parameters', prefix + capitalised(parameter.name), parameter)
     })

@@ -5,6 +5,8 @@ import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import { namedSchemas } from '../../../schemas/index.js'
 import { annotationOf } from '../../../schemas/kit.js'
+import { resources } from '../pipelines/index.js'
+import type { Tag } from './capability.js'
 import { withComponents } from './openapi-components.js'
 
 /** The numbers of a box. The service reads them as one text, which is how they are sent. */
@@ -28,16 +30,11 @@ const shownQuery = (query: TObject): TObject => {
   return { ...query, properties }
 }
 
-/** A resource, with its part of the document. */
-interface Described {
-  readonly collection: string
-  readonly tag: { name: string; description: string }
-}
-
 export const openapiPlugin = fp(
-  async (app: FastifyInstance, { resources }: { resources: readonly Described[] }) => {
+  async (app: FastifyInstance, { tags }: { tags: readonly Tag[] }) => {
     const { publicUrl, contactUrl } = app.config
-    const names = new Intl.ListFormat('en-GB').format(resources.map(({ collection }) => collection))
+    const borrowing = tags.flatMap(({ name, hasFiltersOfLists }) => (hasFiltersOfLists ? [name] : []))
+    const names = new Intl.ListFormat('en-GB').format(Object.keys(resources))
     for (const schema of namedSchemas.values()) app.addSchema(schema)
     await app.register(swagger, {
       openapi: {
@@ -62,12 +59,7 @@ export const openapiPlugin = fp(
         },
         security: [{ apiKey: [] }, { basic: [] }],
         tags: [
-          ...resources.map(({ tag }) => tag),
-          { name: 'Checks', description: 'Which entries and agents need a second look: high-frequency checks' },
-          { name: 'Exports', description: 'Whole lists as files: XLSX, CSV, Parquet, GeoJSON and NDJSON' },
-          { name: 'Sync', description: 'Changes since the last run, and digests to check a copy' },
-          { name: 'OGC API', description: 'Entries as features, for map programs such as QGIS, ArcGIS and GDAL' },
-          { name: 'Key', description: 'What the key of a request may read' },
+          ...tags.map(({ name, description }) => ({ name, description })),
           { name: 'Health', description: 'For load balancers and orchestrators; no key is needed' },
         ],
       },
@@ -75,7 +67,8 @@ export const openapiPlugin = fp(
         schema: schema.querystring ? { ...schema, querystring: shownQuery(schema.querystring as TObject) } : schema,
         url,
       }),
-      transformObject: (described) => withComponents((described as { openapiObject: object }).openapiObject) as object,
+      transformObject: (described) =>
+        withComponents((described as { openapiObject: object }).openapiObject, borrowing) as object,
       convertConstToEnum: false,
       refResolver: { buildLocalReference: ({ $id }) => $id as string },
     })

@@ -384,3 +384,14 @@ export const namesOf = async (
   })
   return new Map(named)
 }
+
+/** How many names or values are compared with one. */
+export const MOST_NAMES = 1000
+
+/** The records that entries name most often, for a key that sees their names. */
+export const namesInEntries = async (reader: Reader, by: string) => {
+  const counted = await summaryOf(reader, { by: [by], zone: 'UTC', top: MOST_NAMES })
+  const ids = counted.shown.map(({ values }) => values[0])
+  const names = (await namesOf(reader, by, ids)) as ReadonlyMap<unknown, Named>
+  return [...names].map(([id, { name }]) => ({ id: String(id), name }))
+}

@@ -371,9 +371,9 @@ t.test(
 
 t.test('two parts that differ cannot have one name', async (t) => {
   const schemas = { A: { title: 'Same', type: 'object' }, B: { title: 'Same', type: 'string' } }
-  t.throws(() => withComponents({ paths: {}, components: { schemas } }), { message: /schemas\/Same/ })
+  t.throws(() => withComponents({ paths: {}, components: { schemas } }, []), { message: /schemas\/Same/ })
   t.same(
-    withComponents({ paths: {}, components: { schemas: { A: { properties: { title: { type: 'string' } } } } } }),
+    withComponents({ paths: {}, components: { schemas: { A: { properties: { title: { type: 'string' } } } } } }, []),
     {
       paths: {},
       components: { schemas: { A: { properties: { title: { type: 'string' } } } } },

@@ -2,5 +2,5 @@
 import { readFileSync } from 'node:fs'
 
 export const { description, version } = JSON.parse(
-  readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
+  readFileSync(new URL('../../../../package.json', import.meta.url), 'utf8'),
 ) as { description: string; version: string }

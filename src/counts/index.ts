@@ -3,12 +3,14 @@ import { IdParams } from '../../schemas/common.js'
 import { mediaTypes } from '../../schemas/exports.js'
 import { strict } from '../../schemas/kit.js'
 import { Questions, Summary, SummaryFileQuery, SummaryQuery } from '../../schemas/summaries.js'
+import type { Capability } from '../core/door/capability.js'
 import { attached, commonProblems, FILE, tagged } from '../core/door/responses.js'
 import type { Route } from '../core/door/table.js'
 import { getFormQuestions, QUESTIONS } from './questions.js'
 import { COUNTS, summarizeEntries, summarizeEntriesAsCsv } from './summary.js'
+import { tools } from './tools.js'
 
-export const summaryRoutes: readonly Route[] = [
+const routes: readonly Route[] = [
   {
     path: '/summaries/entries',
     operationId: 'summarizeEntries',
@@ -50,3 +52,5 @@ export const summaryRoutes: readonly Route[] = [
     operation: getFormQuestions,
   },
 ]
+
+export const counts: Capability = { routes: () => routes, tools }

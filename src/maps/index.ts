@@ -3,6 +3,7 @@
 import { IdParams } from '../../schemas/common.js'
 import { ApiDocument, Feature, FeatureCollection, FeaturesQuery, FormatQuery } from '../../schemas/ogc.js'
 import type { Asked } from '../core/door/answer.js'
+import type { Capability } from '../core/door/capability.js'
 import { commonProblems, tagged } from '../core/door/responses.js'
 import type { Route } from '../core/door/table.js'
 import { getFeature, getFeatures } from './features.js'
@@ -10,7 +11,7 @@ import { ogcDocument } from './ogc-document.js'
 import { COLLECTION, GEOJSON, JSON_TYPE, type OgcPage, OPENAPI, ogcPages } from './ogc-pages.js'
 
 /** @param root the path of the landing page @param describe the OpenAPI 3.1 document of the service */
-export const ogcRoutes = (root: string, maxPerPage: number, describe: () => object): Route[] => {
+const ogcRoutes = (root: string, maxPerPage: number, describe: () => object): Route[] => {
   const rootOf = ({ base }: Asked): string => base() + root
   const tag = 'OGC API'
   let document: object | undefined
@@ -66,4 +67,15 @@ export const ogcRoutes = (root: string, maxPerPage: number, describe: () => obje
       operation: (reader, asked) => getFeature(reader, asked, rootOf(asked)),
     },
   ]
+}
+
+export const maps: Capability = {
+  tags: [
+    {
+      name: 'OGC API',
+      description: 'Entries as features, for map programs such as QGIS, ArcGIS and GDAL',
+      hasFiltersOfLists: true,
+    },
+  ],
+  routes: (app) => ogcRoutes(`${app.prefix}/ogc`, app.config.maxPerPage, () => app.swagger()),
 }

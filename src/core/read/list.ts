@@ -1,34 +1,14 @@
-// A page of the list of a resource, and a record by its id.
-import type { Listing } from '../../schemas/common.js'
-import { type Asked, pageAnswer, type RowsAnswer } from '../core/door/answer.js'
-import { linkHeader, pageMetadata } from '../core/door/page-metadata.js'
-import type { Resource } from '../core/pipelines/resource.js'
-import { tookTooLong, unlessProblem } from '../core/problems/problems.js'
-import { onTimeout } from '../core/read/cost.js'
-import { tokensOf } from '../core/read/page-tokens.js'
-import { projectionOf } from '../core/read/projection.js'
-import { withQuestions } from '../core/read/question-keys.js'
-import { pagingOf, type Reader } from '../core/read/reader.js'
-import type { Selection } from '../core/read/selection.js'
-import { FIRST_CURSOR } from '../core/read/token.js'
-import type { Page } from '../core/read/walk.js'
-import { jsonArray } from '../core/write/json.js'
-import { compileDocuments } from '../core/write/writer.js'
-
-/** @throws the problems `invalid_cursor` and `query_timeout`, and `invalid_parameter` for a question that the form does not have */
-export const listRecords = async (reader: Reader, resource: Resource, asked: Asked<Listing>): Promise<RowsAnswer> => {
-  const { query } = asked
-  const { page, total, selection, tokens } = await readList(reader, resource, query)
-  const { projection } = selection
-  const isEmpty = page.rows.length === 0 && page.previous === undefined && tokens.start === undefined
-  const unmatched = isEmpty ? await unmatchedIn(reader, selection) : []
-  const metadata = { ...pageMetadata(asked, query, page, total, tokens), ...(unmatched.length > 0 && { unmatched }) }
-  return {
-    ...pageAnswer(page.rows, jsonArray(projection.compiled(compileDocuments)), metadata, query.unreadable),
-    tag: { documents: page.rows, besides: metadata },
-    link: linkHeader(metadata),
-  }
-}
+// A page of a list by its parameters, its total, and what its filters do not match.
+import type { Listing } from '../../../schemas/common.js'
+import type { Resource } from '../pipelines/resource.js'
+import { tookTooLong, unlessProblem } from '../problems/problems.js'
+import { onTimeout } from './cost.js'
+import { tokensOf } from './page-tokens.js'
+import { withQuestions } from './question-keys.js'
+import { pagingOf, type Reader } from './reader.js'
+import type { Selection } from './selection.js'
+import { FIRST_CURSOR } from './token.js'
+import type { Page } from './walk.js'
 
 /** The page that a list asks for, and its total, which is undefined where it does not ask for one. */
 export const readList = async (reader: Reader, resource: Resource, parameters: Listing) => {
@@ -83,20 +63,4 @@ export const totalOf = (
   if (isNumbered && rows.length === 0) return Math.min(counted, before)
   if (isNumbered && next === undefined) return before + rows.length
   return Math.max(counted, before + rows.length + (next === undefined ? 0 : 1))
-}
-
-/** @throws the problem `not_found` */
-export const getRecord = async (
-  reader: Reader,
-  resource: Resource,
-  { params, query }: Asked<Pick<Listing, 'answers'>>,
-): Promise<RowsAnswer> => {
-  const projection = projectionOf(resource, reader.scope.without, query, 'record')
-  const document = await reader.record(resource, params.id as string, projection)
-  return {
-    rows: [document],
-    format: { write: projection.compiled(compileDocuments) },
-    envelope: { before: { success: true }, name: 'data', after: () => ({}) },
-    tag: { documents: [document], besides: Object.keys(query).length > 0 ? query : undefined },
-  }
 }

@@ -1,12 +1,12 @@
 // The total of a list where the count and the page disagree. The links are tested through the lists.
 import t from 'tap'
-import type { BsonDocument } from '../../src/core/bson/reader.js'
-import { entries } from '../../src/core/pipelines/entries.js'
-import { embeddedStore } from '../../src/core/store/embedded.js'
-import { QueryTimeout } from '../../src/core/store/store.js'
-import { readList, totalOf } from '../../src/lists/list.js'
-import { listing } from '../support/queries.js'
-import { testReader } from '../support/tickets.js'
+import type { BsonDocument } from '../../../src/core/bson/reader.js'
+import { entries } from '../../../src/core/pipelines/entries.js'
+import { readList, totalOf } from '../../../src/core/read/list.js'
+import { embeddedStore } from '../../../src/core/store/embedded.js'
+import { QueryTimeout } from '../../../src/core/store/store.js'
+import { listing } from '../../support/queries.js'
+import { testReader } from '../../support/tickets.js'
 
 const rowsOf = (count: number) => Array<BsonDocument>(count)
 const more = { next: { start: undefined }, previous: undefined }

@@ -3,14 +3,11 @@ import type { TSchema } from '@sinclair/typebox'
 import { CheckedAgents, CheckedEntries, ChecksListQuery, ChecksTableQuery } from '../../schemas/checks.js'
 import type { PageLimits } from '../../schemas/common.js'
 import { mediaTypes } from '../../schemas/exports.js'
+import type { Capability } from '../core/door/capability.js'
 import { attached, commonProblems, FILE, linked, tagged } from '../core/door/responses.js'
 import type { Route } from '../core/door/table.js'
 import { CHECKS, checkedAsCsv, flaggedAgents, flaggedEntries, listChecked } from './operations.js'
-
-export const checkRoutes = (limits: PageLimits): readonly Route[] => [
-  ...routesOf('entries', 'checkEntries', flaggedEntries, CheckedEntries, limits),
-  ...routesOf('agents', 'checkAgents', flaggedAgents, CheckedAgents, limits),
-]
+import { tools } from './tools.js'
 
 const routesOf = (
   name: string,
@@ -45,4 +42,22 @@ const routesOf = (
       operation: checkedAsCsv(kind),
     },
   ]
+}
+
+export const checks: Capability = {
+  tags: [
+    {
+      name: 'Checks',
+      description: 'Which entries and agents need a second look: high-frequency checks',
+      hasFiltersOfLists: true,
+    },
+  ],
+  routes({ config: { maxPerPage } }) {
+    const limits = { page: 1, perPage: 50, maxPerPage }
+    return [
+      ...routesOf('entries', 'checkEntries', flaggedEntries, CheckedEntries, limits),
+      ...routesOf('agents', 'checkAgents', flaggedAgents, CheckedAgents, limits),
+    ]
+  },
+  tools,
 }

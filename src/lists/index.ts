@@ -1,0 +1,101 @@
+// The two kinds of operation that every resource has: a page of its list, and a record by its id.
+import { IdParams, type Listing, type PageLimits } from '../../schemas/common.js'
+import { one, page } from '../../schemas/envelope.js'
+import { strict } from '../../schemas/kit.js'
+import { type Asked, pageAnswer, type RowsAnswer } from '../core/door/answer.js'
+import type { Capability } from '../core/door/capability.js'
+import { linkHeader, pageMetadata } from '../core/door/page-metadata.js'
+import { linked, problemsOn, tagged } from '../core/door/responses.js'
+import type { Route } from '../core/door/table.js'
+import { resources } from '../core/pipelines/index.js'
+import type { Resource } from '../core/pipelines/resource.js'
+import { readList, unmatchedIn } from '../core/read/list.js'
+import { projectionOf } from '../core/read/projection.js'
+import type { Reader } from '../core/read/reader.js'
+import { jsonArray } from '../core/write/json.js'
+import { compileDocuments } from '../core/write/writer.js'
+import { tools } from './tools.js'
+
+const LIST =
+  'A page of the records that match every given filter, in the order of `sortBy` and `sortOrder`. To read a whole list, begin with `cursor=*`: such pages cost the same however deep they are, while the pages of a number cost more the higher it is.'
+const RECORD = 'An id that another organisation has gets the same response as one that nobody has.'
+
+const listRoute = (resource: Resource, limits: PageLimits): Route => {
+  const { collection, tag, operationIds, descriptions, query, item } = resource
+  return {
+    path: `/${collection}`,
+    operationId: operationIds.list,
+    summary: `Get ${collection}`,
+    description: `${descriptions.list}\n\n${LIST}`,
+    tag: tag.name,
+    query: query(limits),
+    response: page(item.schema),
+    problems: [...problemsOn(collection), 'invalid_cursor', 'response_too_large'],
+    headers: linked,
+    operation: (reader, asked) => listRecords(reader, resource, asked),
+  }
+}
+
+/** @throws the problems `invalid_cursor` and `query_timeout`, and `invalid_parameter` for a question that the form does not have */
+const listRecords = async (reader: Reader, resource: Resource, asked: Asked<Listing>): Promise<RowsAnswer> => {
+  const { query } = asked
+  const { page, total, selection, tokens } = await readList(reader, resource, query)
+  const { projection } = selection
+  const isEmpty = page.rows.length === 0 && page.previous === undefined && tokens.start === undefined
+  const unmatched = isEmpty ? await unmatchedIn(reader, selection) : []
+  const metadata = { ...pageMetadata(asked, query, page, total, tokens), ...(unmatched.length > 0 && { unmatched }) }
+  return {
+    ...pageAnswer(page.rows, jsonArray(projection.compiled(compileDocuments)), metadata, query.unreadable),
+    tag: { documents: page.rows, besides: metadata },
+    link: linkHeader(metadata),
+  }
+}
+
+const recordRoute = (resource: Resource): Route => {
+  const { collection, name, article, tag, operationIds, descriptions, parameters = {}, record } = resource
+  return {
+    path: `/${collection}/:id`,
+    operationId: operationIds.get,
+    summary: `Get ${article} ${name} by its id`,
+    description: `${descriptions.get}\n\n${RECORD}`,
+    tag: tag.name,
+    params: IdParams(name),
+    query: strict(parameters),
+    response: one(record.schema),
+    problems: [...problemsOn(collection), 'not_found', 'response_too_large'],
+    headers: tagged,
+    operation: (reader, asked) => getRecord(reader, resource, asked),
+  }
+}
+
+/** @throws the problem `not_found` */
+const getRecord = async (
+  reader: Reader,
+  resource: Resource,
+  { params, query }: Asked<Pick<Listing, 'answers'>>,
+): Promise<RowsAnswer> => {
+  const projection = projectionOf(resource, reader.scope.without, query, 'record')
+  const document = await reader.record(resource, params.id as string, projection)
+  return {
+    rows: [document],
+    format: { write: projection.compiled(compileDocuments) },
+    envelope: { before: { success: true }, name: 'data', after: () => ({}) },
+    tag: { documents: [document], besides: Object.keys(query).length > 0 ? query : undefined },
+  }
+}
+
+export const lists: Capability = {
+  tags: Object.values(resources).map(({ tag }) => tag),
+  routes({ config: { maxPerPage, projectDefaults } }) {
+    const usual = { page: 1, perPage: 50, maxPerPage }
+    // The contract states the defaults of projects the other way round.
+    const literal = { page: 50, perPage: 1, maxPerPage }
+    const limitsOf = (resource: unknown) =>
+      resource === resources.projects && projectDefaults === 'literal' ? literal : usual
+    return Object.values(resources).flatMap((resource) => [
+      listRoute(resource, limitsOf(resource)),
+      recordRoute(resource),
+    ])
+  },
+  tools,
+}
