@@ -9,4 +9,14 @@ import { maps } from './maps/index.js'
 import { me } from './me/index.js'
 import { sync } from './sync/index.js'
 
-export const capabilities: readonly Capability[] = [lists, exported, counts, checks, sync, maps, me, assistants]
+// biome-ignore format: one name a line, as one import
+export const capabilities: readonly Capability[] = [
+  lists,
+  exported,
+  counts,
+  checks,
+  sync,
+  maps,
+  me,
+  assistants,
+]
