@@ -19,15 +19,15 @@ const importsOf = (file: string): string[] =>
 
 const roomOf = (file: string): string => dirname(file)
 
-/** The lines of the drawing in docs/architecture.md, from the top; rooms on one line do not import each other. */
+/** The lines of the drawing in docs/architecture.md, from the top; folders on one line do not import each other. */
 const layers = ((/```text\n(.*?)```/s.exec(readFileSync('docs/architecture.md', 'utf8')) ?? [])[1] ?? '')
   .trim()
   .split('\n')
   .map((line) => line.trim().split(/\s+/))
 
-t.test('a room imports only from rooms that are drawn below it', async (t) => {
+t.test('a folder imports only from folders that are drawn below it', async (t) => {
   const code = files.filter((file) => /^(src|schemas|seed)\//.test(file))
-  t.same(layers.flat().sort(), [...new Set(code.map(roomOf))].sort(), 'every room is drawn once')
+  t.same(layers.flat().sort(), [...new Set(code.map(roomOf))].sort(), 'every folder is drawn once')
   const layerOf = (room: string) => layers.findIndex((layer) => layer.includes(room))
   const wrong = code.flatMap((file) =>
     importsOf(file)
@@ -38,7 +38,7 @@ t.test('a room imports only from rooms that are drawn below it', async (t) => {
   t.same(wrong, [])
 })
 
-/** Packages and files that only some rooms may import. */
+/** Packages and files that only some folders may import. */
 const restricted: { name: RegExp; rooms: RegExp }[] = [
   { name: /^(mongodb|mingo)/, rooms: /^src\/core\/store$/ },
   { name: /^src\/core\/store\/(?!store\.|references\.)/, rooms: /^src(\/core\/(store|config))?$/ },
@@ -61,7 +61,7 @@ const restricted: { name: RegExp; rooms: RegExp }[] = [
   },
 ]
 
-t.test('few rooms import the database driver, the framework, the system and the inner files of others', async (t) => {
+t.test('few folders import the database driver, the framework, the system and the inner files of others', async (t) => {
   const wrong = files
     .filter((file) => /^(src|schemas|seed)\//.test(file))
     .flatMap((file) =>
