@@ -70,9 +70,9 @@ export const tools: Readonly<Record<string, Tool>> = {
     gives: { total, questions: rows },
     async call({ reader }, { form, question }) {
       const { data, _metadata } = (await getFormQuestions(reader, { params: { id: String(form) } })).value
-      // They are keys by now, the nearest first.
+      // It has become the keys of all questions that it may mean.
       const keys = question as readonly string[] | undefined
-      const questions = keys?.flatMap((key) => data.find((each) => each.key === key) ?? []) ?? data
+      const questions = keys === undefined ? data : data.filter(({ key }) => keys.includes(key))
       const shown = questions.map(({ choices, others, ...question }) => {
         const left = sumOf(choices.slice(MOST_CHOICES))
         return { ...question, choices: choices.slice(0, MOST_CHOICES), others: others + left }
