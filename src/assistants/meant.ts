@@ -121,8 +121,11 @@ const valueMeant = async (reader: Reader, name: string, given: string, filters: 
   const { largest = [] } = (await unlessProblem(summaryOf(reader, counting))) ?? {}
   const texts = largest.slice(0, MOST_NAMES).map(({ values: [value] }) => value)
   const values = texts.filter((value) => typeof value === 'string' && value.length <= MOST_CHARACTERS) as string[]
-  const same = values.filter(isLike(given))
+  const like = values.filter(isLike(given))
+  const inOtherCase = like.filter((value) => value.toLowerCase() === given.toLowerCase())
+  const same = inOtherCase.length === 1 ? inOtherCase : like
   if (same.length === 1 || values.length === 0) return same[0] ?? given
+  if (same.length > 1) throw wrong(name, 'has a value that several values are like: allowed has them', same)
   throw wrong(name, 'has a value that no entry has: allowed has those of entries', nearestTo(given, values))
 }
 

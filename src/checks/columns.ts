@@ -13,6 +13,8 @@ import type { Selection } from '../core/read/selection.js'
 /** The most entries that are checked, and how much memory their columns may take besides what each entry takes, in bytes. */
 const MAX_ENTRIES = 500_000
 const MAX_BYTES = 64 * 1024 * 1024
+/** Of fewer entries they may take these bytes and so many for each, so that a small check waits for no large one. */
+const [FEW_BYTES, BYTES_EACH] = [16 * 1024 * 1024, 64 * 1024]
 const CELL = 16
 const TEXT = 100
 /** About how much an entry takes. */
@@ -270,12 +272,13 @@ export const withColumns = async <T>(
   const selection = { ...reader.select(entries, { fields: FIELDS }), conditions }
   const size = await reader.countNow(selection)
   if (size > MAX_ENTRIES) throw tooMuch(`more than ${MAX_ENTRIES} cannot be checked at once`)
-  const needs = ROW * size + MAX_BYTES
+  const most = Math.min(MAX_BYTES, FEW_BYTES + BYTES_EACH * size)
+  const needs = ROW * size + most
   return reader.ticket.reserving(needs, async () => {
     const columns = new Columns(size)
     const add = async (rows: readonly BsonDocument[]) => {
       await runInSlices(columns.add(rows))
-      if (columns.bytes > MAX_BYTES) throw tooMuch(`their answers take more than ${MAX_BYTES} bytes`)
+      if (columns.bytes > most) throw tooMuch(`their answers take more than ${most} bytes`)
       return false
     }
     // An entry that was added after they were counted has no place in the columns.

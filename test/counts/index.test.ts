@@ -1172,7 +1172,7 @@ t.test('the ends of time and of the earth', async (t) => {
   }
   t.same((await data('by=location:5')).map((row: Record<string, unknown>) => row['location:5']).slice(1), [
     { longitude: -177.5, lattitude: -87.5 },
-    { longitude: 182.5, lattitude: 92.5 },
+    { longitude: 177.5, lattitude: 87.5 },
     null,
   ])
   await store.insert('entries', [{ ...a.entry(403), createdAt: [new Date('9999-12-31T23:59:59.999Z')] } as never])

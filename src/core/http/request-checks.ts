@@ -14,7 +14,6 @@ import {
   wrongMethod,
   wrongVersion,
 } from '../problems/problems.js'
-import { withoutPorts } from '../validation/addresses.js'
 import { HOST } from './address.js'
 
 /** The longest value of each parsed header, in characters. The time to parse some grows with the square of it. */
@@ -46,8 +45,6 @@ export const requestChecksPlugin = fp(
     })
     // In onRequest, because a wrong path or method is reported before an invalid body.
     app.addHook('onRequest', (request, _reply, next) => {
-      const { 'x-forwarded-for': forwardedFor } = request.headers
-      if (forwardedFor !== undefined) request.headers['x-forwarded-for'] = withoutPorts(String(forwardedFor))
       next(urlProblem(request, routes) ?? headerProblem(request))
     })
   },

@@ -1,5 +1,6 @@
 // Logs one line for each request: the operation, its checked parameters and how it ended. What comes from outside is cut
 // and has neither keys nor control characters in it; a path or a parameter that was not checked is not logged at all.
+
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
@@ -7,6 +8,7 @@ import fp from 'fastify-plugin'
 import { MAX_URL_BYTES } from '../../../schemas/common.js'
 import { redacted } from '../keys/format.js'
 import type { ProblemError } from '../problems/problems.js'
+import { withoutPorts } from '../validation/addresses.js'
 import { wasSent, whenOver } from './caller.js'
 
 declare module 'fastify' {
@@ -45,6 +47,9 @@ export const requestLogPlugin = fp(
   async (app: FastifyInstance) => {
     app.addHook('onRequest', (request, reply, next) => {
       reply.header('x-request-id', request.id)
+      // Nothing has read the address of the caller before.
+      const { 'x-forwarded-for': forwardedFor } = request.headers
+      if (forwardedFor !== undefined) request.headers['x-forwarded-for'] = withoutPorts(String(forwardedFor))
       // Fastify's onResponse hook would miss a caller that disconnected first.
       // A connection that is closed does not tell its address any more.
       const { ip, socket } = request

@@ -297,8 +297,9 @@ export class FairScheduler {
     const { account, size, needs, reserved } = ticket
     const { all, perKey } = this.options[size]
     const hasPlace = this.all.running[size] < all && account.running[size] < perKey
-    // A key may reserve more for its work while it has less than is left.
-    const mayReserve = account.reserved < this.options.memory.all - this.all.reserved
+    // A key may reserve more for its work while it has less than is left, and beyond that what takes a quarter of it at the most.
+    const left = this.options.memory.all - this.all.reserved
+    const mayReserve = account.reserved < left || needs <= left / 4
     return hasPlace && this.hasRoom(ticket) && (reserved === needs || mayReserve)
   }
 

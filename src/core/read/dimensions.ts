@@ -1,4 +1,6 @@
 // By what entries are counted: how the database finds the group of an entry, and what a response shows of it.
+
+import { MAX_LATITUDE, MAX_LONGITUDE } from '../../../schemas/earth.js'
 import type { Period } from '../../../schemas/summaries.js'
 import { Bson, type Element, elements } from '../bson/reader.js'
 import { numberIn, numberOf, numberOfWords, stringOf, textsOf } from '../bson/values.js'
@@ -35,9 +37,16 @@ const byAnswer = (a: Value = null, b: Value = null): number => {
   return order(x, y) || order(a, b)
 }
 
-/** The number of the last cell whose lower edge is not above some degrees. A product of fractions may be a little too small. */
-const cellOf = (degrees: Expression, step: number): Expression => ({
-  $floor: { $add: [{ $multiply: [degrees, 1 / step] }, 1e-9] },
+/**
+ * The number of the last cell whose lower edge is not above some degrees. A product of fractions may be a little too small. The
+ * last edge of the earth is in the last cell.
+ */
+const cellOf = (degrees: Expression, step: number, most: number): Expression => ({
+  $cond: [
+    { $lt: [degrees, most] },
+    { $floor: { $add: [{ $multiply: [degrees, 1 / step] }, 1e-9] } },
+    Math.round(most / step) - 1,
+  ],
 })
 
 /** The middle of a cell, without the noise of fractions. */
@@ -82,7 +91,9 @@ export const dimensionOf = async (name: string, zone: string, question?: string)
     return { name, group: await periodOf(period, zone), isIndexed: true, period, order, valuesIn }
   }
   const step = Number(detail)
-  const group: Expression = { $cond: [isPlace, [cellOf(LONGITUDE, step), cellOf(LATITUDE, step)], NOTHING] }
+  const group: Expression = {
+    $cond: [isPlace, [cellOf(LONGITUDE, step, MAX_LONGITUDE), cellOf(LATITUDE, step, MAX_LATITUDE)], NOTHING],
+  }
   const valuesIn = (bytes: Buffer, group: Element | undefined): Value[] => {
     if (group?.type !== Bson.array) return []
     const [x, y] = [...elements(bytes, group.at)].map((cell) => numberOf(bytes, cell)) as [number, number]

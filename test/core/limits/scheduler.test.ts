@@ -356,7 +356,9 @@ t.test('never more tasks run than may, none waits that could run, and nothing is
       tasks.reduce((sum, task) => sum + (task.isReserved && (key ?? task.key) === task.key ? task.needs : 0), 0)
     const hasRoom = ({ key, held: own, needs, isReserved }: Task) =>
       needs > 0
-        ? isReserved || reserved(key) < options.memory.all - reserved()
+        ? isReserved ||
+          reserved(key) < options.memory.all - reserved() ||
+          needs <= (options.memory.all - reserved()) / 4
         : held(key) - own < options.memory.partOfLeft * (options.memory.all - held() + own)
     const hasPlace = ({ size, key }: Task) =>
       running(size) < options[size].all && running(size, key) < options[size].perKey
@@ -511,6 +513,29 @@ t.test('a task that waits for something else lets others run, and goes on as it 
     )
     t.equal(ticket.isRunning, false, 'what has failed waits for no turn')
   }
+})
+
+t.test('work that needs little goes on beside what holds much', async (t) => {
+  const { scheduler, enter } = schedulerOf({ memory: { all: 4 * MB, partOfLeft: 1 / 3 } })
+  const owner = await enter('a1')
+  owner.release()
+  const begun: string[] = []
+  const ends: (() => void)[] = []
+  const work = (name: string, bytes: number) => {
+    const ticket = owner.shared()
+    return ticket.reserving(bytes, async () => {
+      await ticket.inTurn(async () => void begun.push(name))
+      await new Promise<void>((resolve) => ends.push(resolve))
+    })
+  }
+  const all = [work('half', 2 * MB), work('much', MB), work('little', MB / 2)]
+  await settled()
+  t.same([begun, scheduler.all.reserved], [['half', 'little'], 2.5 * MB])
+  ends[0]?.()
+  await settled()
+  t.same(begun.at(-1), 'much')
+  for (const end of ends) end()
+  await Promise.all(all)
 })
 
 t.test('work reserves its memory when it begins, and what it reads counts as no unread response', async (t) => {
