@@ -2,7 +2,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { MAX_BODY_BYTES } from '../../schemas/common.js'
 import type { Capability } from '../core/door/capability.js'
-import { baseOf } from '../core/http/address.js'
+import { baseOf } from '../core/http/caller.js'
 import { problem, unsupported, wrongMethod } from '../core/problems/problems.js'
 
 const LOOPBACK = /^https?:\/\/(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/

@@ -59,7 +59,6 @@ const parsed = (text: string): { value?: unknown; text: string } => {
 const capabilities = { tools: { listChanged: false } }
 /** A tool checks its arguments itself, so that what is wrong with them is an error of the tool. */
 const unchecked = { getValidator: () => (data: unknown) => ({ valid: true, data }) } as never
-/** Tools as the protocol has them. */
 export const registeredOf = (tools: readonly (readonly [string, Tool])[]) =>
   tools.map(([name, { description, takes, gives, ...tool }]) => {
     const schema = strict(takes)

@@ -33,7 +33,6 @@ export interface Ranked<R> {
 export interface Checked {
   readonly flagged: Ranked<CheckedEntry>
   readonly agents: Ranked<CheckedAgent>
-  /** How many entries were checked. */
   readonly entries: number
   readonly asOf: Date
   readonly bytes: number

@@ -17,7 +17,6 @@ const MAX_BYTES = 64 * 1024 * 1024
 const [FEW_BYTES, BYTES_EACH] = [16 * 1024 * 1024, 64 * 1024]
 const CELL = 16
 const TEXT = 100
-/** About how much an entry takes. */
 const ROW = 200
 /** An entry with fewer answers is like another one by chance. */
 const LEAST_COPIED = 5
@@ -256,7 +255,6 @@ const mixed = (hash: number, more: number): number => {
   return mix ^ (mix >>> 15)
 }
 
-/** What is read of an entry. */
 const FIELDS = ['form', 'agent', 'createdAt', 'duration', 'answers', 'location']
 
 /**

@@ -1,13 +1,170 @@
 // GET /v1/checks/entries and /v1/checks/agents, also as CSV: which of them need a second look.
-import type { TSchema } from '@sinclair/typebox'
-import { CheckedAgents, CheckedEntries, ChecksListQuery, ChecksTableQuery } from '../../schemas/checks.js'
+import { type TSchema, Type } from '@sinclair/typebox'
+import {
+  type CheckedAgent,
+  CheckedAgents,
+  CheckedEntries,
+  type CheckedEntry,
+  type ChecksFileQuery,
+  ChecksListQuery,
+  type ChecksQuery,
+  ChecksTableQuery,
+  entryChecks,
+  type Flag,
+} from '../../schemas/checks.js'
 import type { PageLimits } from '../../schemas/common.js'
 import { mediaTypes } from '../../schemas/exports.js'
+import { defaulted, select } from '../../schemas/kit.js'
+import { type Asked, fileNameOf, type RowsAnswer } from '../core/door/answer.js'
 import type { Capability } from '../core/door/capability.js'
+import { linkHeader, pageMetadata } from '../core/door/page-metadata.js'
 import { attached, commonProblems, FILE, linked, tagged } from '../core/door/responses.js'
 import type { Route } from '../core/door/table.js'
-import { CHECKS, checkedAsCsv, flaggedAgents, flaggedEntries, listChecked } from './operations.js'
-import { tools } from './tools.js'
+import { few, filters, firstSentence, object, rows, type Tool } from '../core/door/tools.js'
+import { entries } from '../core/pipelines/entries.js'
+import { unmatchedIn } from '../core/read/list.js'
+import type { Reader } from '../core/read/reader.js'
+import { type Named, namesOf } from '../core/read/summaries.js'
+import { MOST_RECORDS } from '../core/read/values.js'
+import { type Cell, csvTable } from '../core/write/csv.js'
+import { json, jsonArray } from '../core/write/json.js'
+import type { Output } from '../core/write/output.js'
+import { checkedEntries, type Ranked } from './checked.js'
+import { tooMuch } from './columns.js'
+
+const CHECKS =
+  'High-frequency checks of the entries that match, with bounds from those of the same form. A flag asks for a second look and says nothing of why. A large result may be some seconds old: `asOf` says when it was made.'
+
+type Row = Readonly<Record<string, unknown>>
+
+/** What is listed, and how it becomes a table: its columns, and the rows of a row. */
+interface Kind {
+  readonly of: 'flagged' | 'agents'
+  readonly fileName: string
+  /** The fields with ids, beside which names stand. */
+  readonly named: readonly string[]
+  readonly columns: readonly string[]
+  readonly table: (row: Row) => readonly Row[]
+}
+
+const SHARE = ['count', 'of', 'share', 'low', 'high']
+
+const flaggedEntries: Kind = {
+  of: 'flagged',
+  fileName: 'checked-entries',
+  named: ['form', 'agent'],
+  columns: [
+    ...['id', 'form', 'agent', 'createdAt', 'check', 'reason', 'key', 'question', 'value', 'least', 'most', 'n'],
+    'flagCount',
+  ],
+  table: ({ flags, ...entry }) =>
+    (flags as Flag[]).map(({ expected: [least, most], ...flag }) => ({ ...entry, ...flag, least, most })),
+}
+
+const shares = ['flagged', ...entryChecks]
+
+const flaggedAgents: Kind = {
+  of: 'agents',
+  fileName: 'checked-agents',
+  named: ['agent'],
+  columns: [
+    ...['agent', 'entries', 'days', 'entriesPerDay', 'durationRatio', 'durations'],
+    ...shares.flatMap((name) => SHARE.map((part) => `${name}.${part}`)),
+    'sameness',
+  ],
+  table: (agent) => {
+    const parts = shares.flatMap((name) =>
+      Object.entries(agent[name] ?? {}).map(([part, value]) => [`${name}.${part}`, value]),
+    )
+    return [{ ...agent, ...Object.fromEntries(parts), sameness: (agent.sameness as unknown[] | undefined)?.length }]
+  },
+}
+
+/** What was checked, or a page of it. */
+const checkedRows = async (reader: Reader, { of, named }: Kind, query: ChecksQuery) => {
+  const { agent, names, page = 1, perPage = Number.POSITIVE_INFINITY } = query
+  const all = await checkedEntries(reader, query)
+  const isCut = all[of].rows.length < all[of].total
+  // Of an agent, more may be kept than of all.
+  const checked = isCut && agent !== undefined ? await checkedEntries(reader, query, agent) : all
+  const { rows: kept, total } = checked[of] as Ranked<CheckedEntry | CheckedAgent>
+  const found: readonly Row[] = agent === undefined ? kept : kept.filter((row) => row.agent === agent)
+  const first = page === 1 ? 0 : (page - 1) * perPage
+  const rows = found.slice(first, first + perPage)
+  const beside = new Map<string, ReadonlyMap<unknown, Named>>()
+  for (const field of names === 'true' ? named : []) {
+    const ids = rows.map((row) => row[field])
+    const known = await namesOf(reader, field, ids)
+    if (known !== undefined) beside.set(field, known)
+  }
+  const namesIn = (row: Row) =>
+    Object.fromEntries([...beside].map(([field, known]) => [`${field}Name`, known.get(row[field])?.name ?? null]))
+  const shown = rows.map((row): Row => ({ ...row, ...namesIn(row) }))
+  return {
+    rows: shown,
+    size: shown.reduce((sum, row) => sum + JSON.stringify(row).length, 0),
+    named: [...beside.keys()],
+    metadata: {
+      total: agent === undefined || isCut ? total : found.length,
+      shown: found.length,
+      entries: checked.entries,
+      asOf: checked.asOf.toISOString(),
+    },
+    // When they were checked does not matter.
+    tag: {
+      besides: [checked.hash, total, checked.entries, query, [...beside.values()].flatMap((known) => [...known])],
+    },
+  }
+}
+
+const listChecked =
+  (kind: Kind) =>
+  async (reader: Reader, asked: Asked<ChecksQuery & Required<Pick<ChecksQuery, 'page' | 'perPage'>>>) => {
+    const { query } = asked
+    const { rows, size, metadata, tag } = await checkedRows(reader, kind, query)
+    const { shown } = metadata
+    const beside = (isThere: boolean) => (isThere ? { start: undefined } : undefined)
+    const place = { rows, next: beside(query.page * query.perPage < shown), previous: beside(query.page > 1) }
+    const conditions = entries.conditions(query)
+    const unmatched = shown === 0 ? await unmatchedIn(reader, { resource: entries, conditions }) : []
+    const page = {
+      ...pageMetadata(asked, query, place, shown),
+      ...metadata,
+      ...(unmatched.length > 0 && { unmatched }),
+    }
+    return {
+      rows,
+      size,
+      format: jsonArray((row: Row, out: Output) => out.text(json(row))),
+      envelope: { before: { success: true }, name: 'data', after: () => ({ _metadata: page }) },
+      tag: { besides: [...tag.besides, unmatched] },
+      link: linkHeader(page),
+    } satisfies RowsAnswer<Row>
+  }
+
+/** All of it as a table: a row for each flag of an entry, or for each agent. */
+const checkedAsCsv =
+  (kind: Kind) =>
+  async (reader: Reader, { query }: Asked<ChecksFileQuery>): Promise<RowsAnswer<Row>> => {
+    const { bom, formulas, ...parameters } = query
+    const { rows, size, named, metadata, tag } = await checkedRows(reader, kind, parameters)
+    const { total, shown } = metadata
+    if (shown < total) throw tooMuch(`of ${total} rows a file would have ${shown}`)
+    const columns = kind.columns.flatMap((name) => (named.includes(name) ? [name, `${name}Name`] : name))
+    const options = { keepsFormulas: formulas === 'keep' }
+    const write = (row: Row, out: Output) => {
+      const cells = kind.table(row).map((each) => columns.map((name) => each[name] as Cell))
+      out.text(csvTable(cells, options))
+    }
+    return {
+      rows,
+      size,
+      mediaType: `${mediaTypes.csv}; charset=utf-8`,
+      fileName: fileNameOf(kind.fileName, 'csv'),
+      format: { begin: csvTable([columns], { ...options, bom: bom === 'true' }), write },
+      tag,
+    }
+  }
 
 const routesOf = (
   name: string,
@@ -42,6 +199,28 @@ const routesOf = (
       operation: checkedAsCsv(kind),
     },
   ]
+}
+
+const checked = ChecksListQuery({ page: 1, perPage: 1, maxPerPage: MOST_RECORDS })
+
+const tools: Readonly<Record<string, Tool>> = {
+  check_entries: {
+    description: `${firstSentence(CHECKS)} Worst agents and flagged entries; a flag says nothing of why.`,
+    takes: {
+      ...select(checked, ['checks']).properties,
+      ...select(Type.Object(filters), ['form', 'project', 'agent', 'zone', 'createdSince', 'createdBefore']).properties,
+      limit: defaulted(few, 10),
+    },
+    gives: { totals: object, agents: rows, flagged: rows },
+    async call({ reader }, { limit: perPage, ...given }, { zone = given.zone }) {
+      const query = { ...given, minEntries: 20, names: 'true', page: 1, perPage } as const
+      const agents = await checkedRows(reader, flaggedAgents, query as never)
+      const flagged = await checkedRows(reader, flaggedEntries, query as never)
+      const { entries, asOf, total } = agents.metadata
+      const of = { agents: total, flagged: flagged.metadata.total }
+      return { asOf, zone, totals: { ...of, checked: entries }, agents: agents.rows, flagged: flagged.rows, of }
+    },
+  },
 }
 
 export const checks: Capability = {

@@ -56,7 +56,6 @@ const hasField = (schema: TSchema, [name = '', ...rest]: readonly string[]): boo
   return Object.hasOwn(properties, name) && (rest.length === 0 || hasField(properties[name], rest))
 }
 
-/** All indexes, each with its collection. */
 const indexesIn = async (store: Store) => {
   const names = Object.keys(collections) as CollectionName[]
   const all = names.map(async (collection) =>

@@ -1,14 +1,19 @@
 // GET /v1/exports/<name>.<format>: a whole list as a file.
+import { Type } from '@sinclair/typebox'
+import type { Answered } from '../../schemas/entries.js'
 import { type FormatName, FormatParams, mediaTypes } from '../../schemas/exports.js'
 import { type Asked, type FileAnswer, fileNameOf } from '../core/door/answer.js'
 import type { Capability } from '../core/door/capability.js'
 import { attached, FILE, problemsOn } from '../core/door/responses.js'
 import type { Route } from '../core/door/table.js'
+import { filters, type Tool, total } from '../core/door/tools.js'
+import { baseOf } from '../core/http/caller.js'
+import { entries } from '../core/pipelines/entries.js'
 import { problem } from '../core/problems/problems.js'
 import type { Reader } from '../core/read/reader.js'
+import { listOf } from '../core/read/values.js'
 import { allExported, type Exported, type ExportListing, wrongFor } from './exported.js'
 import { openFile } from './file.js'
-import { tools } from './tools.js'
 
 const EXPORT =
   'All records that match every given filter, as one file, in the order of their ids. It is sent while it is read, however large it is. If it cannot be completed, the connection breaks: a file whose transfer ended without an error is whole. Go on after a broken one with `idFrom`, the id of the last whole record.'
@@ -33,7 +38,6 @@ const exportRoute = (exported: Exported): Route => {
   }
 }
 
-/** @throws the problem `invalid_parameter` if a parameter is not one of the format, and what openFile() throws */
 const exportRecords = async (
   reader: Reader,
   exported: Exported,
@@ -48,6 +52,35 @@ const exportRecords = async (
     mediaType: format === 'csv' ? `${mediaTypes.csv}; charset=utf-8` : mediaTypes[format],
     fileName: fileNameOf(exported.name, format),
   }
+}
+
+const text = Type.String()
+
+/** A checked argument as a URL has it. */
+const textOf = (value: unknown): string => {
+  if (value instanceof Date) return value.toISOString()
+  if (typeof value !== 'object') return String(value)
+  const { key, answer } = value as Answered
+  return answer === undefined ? key : `${key}=${answer}`
+}
+
+const tools: Readonly<Record<string, Tool>> = {
+  export_link: {
+    description: 'The address of a file with all entries that match, and a command that fetches it.',
+    takes: { ...FormatParams(Object.keys(mediaTypes) as FormatName[]).properties, ...filters },
+    gives: { total, url: text, curl: text },
+    async call(request, { zone: _, ...query }, { format, zone: __, ...texts }) {
+      const { total } = await listOf(request.reader, entries, { ...query, perPage: 1, fields: ['id'] })
+      const all = Object.entries(texts).flatMap(([name, value]) =>
+        [value].flat().map((each): [string, string] => [name, textOf(each)]),
+      )
+      const parameters = new URLSearchParams(all)
+      const path = `/v1/exports/entries.${format}${parameters.size > 0 ? '?' : ''}${parameters}`
+      const url = `${baseOf(request, request.server.config.publicUrl)}${path}`
+      const curl = `curl --fail-with-body -H "Authorization: Bearer $API_KEY" -o entries.${format} '${url}'`
+      return { total, url, curl }
+    },
+  },
 }
 
 export const exported: Capability = {

@@ -1,20 +1,23 @@
 // The two kinds of operation that every resource has: a page of its list, and a record by its id.
+import { Type } from '@sinclair/typebox'
 import { IdParams, type Listing, type PageLimits } from '../../schemas/common.js'
 import { one, page } from '../../schemas/envelope.js'
-import { strict } from '../../schemas/kit.js'
+import { defaulted, strict } from '../../schemas/kit.js'
 import { type Asked, pageAnswer, type RowsAnswer } from '../core/door/answer.js'
 import type { Capability } from '../core/door/capability.js'
 import { linkHeader, pageMetadata } from '../core/door/page-metadata.js'
 import { linked, problemsOn, tagged } from '../core/door/responses.js'
 import type { Route } from '../core/door/table.js'
+import { few, filters, firstSentence, list, object, type Tool, total } from '../core/door/tools.js'
+import { entries } from '../core/pipelines/entries.js'
 import { resources } from '../core/pipelines/index.js'
 import type { Resource } from '../core/pipelines/resource.js'
 import { readList, unmatchedIn } from '../core/read/list.js'
 import { projectionOf } from '../core/read/projection.js'
 import type { Reader } from '../core/read/reader.js'
+import { listOf, valuesOf } from '../core/read/values.js'
 import { jsonArray } from '../core/write/json.js'
 import { compileDocuments } from '../core/write/writer.js'
-import { tools } from './tools.js'
 
 const LIST =
   'A page of the records that match every given filter, in the order of `sortBy` and `sortOrder`. To read a whole list, begin with `cursor=*`: such pages cost the same however deep they are, while the pages of a number cost more the higher it is.'
@@ -36,7 +39,6 @@ const listRoute = (resource: Resource, limits: PageLimits): Route => {
   }
 }
 
-/** @throws the problems `invalid_cursor` and `query_timeout`, and `invalid_parameter` for a question that the form does not have */
 const listRecords = async (reader: Reader, resource: Resource, asked: Asked<Listing>): Promise<RowsAnswer> => {
   const { query } = asked
   const { page, total, selection, tokens } = await readList(reader, resource, query)
@@ -68,7 +70,6 @@ const recordRoute = (resource: Resource): Route => {
   }
 }
 
-/** @throws the problem `not_found` */
 const getRecord = async (
   reader: Reader,
   resource: Resource,
@@ -82,6 +83,34 @@ const getRecord = async (
     envelope: { before: { success: true }, name: 'data', after: () => ({}) },
     tag: { documents: [document], besides: Object.keys(query).length > 0 ? query : undefined },
   }
+}
+
+const text = Type.String()
+
+const tools: Readonly<Record<string, Tool>> = {
+  find_entries: {
+    description: `${firstSentence(entries.descriptions.list)} Newest first.`,
+    takes: { ...filters, fields: list.properties.fields, limit: defaulted(few, 20) },
+    gives: { total, columns: Type.Array(text), rows: Type.Array(Type.Array(Type.Unknown())) },
+    async call({ reader }, { limit: perPage, zone: _, ...query }) {
+      const newest = { sortBy: 'createdAt', sortOrder: 'desc' }
+      const { rows, of, ...found } = await listOf(reader, entries, { ...query, ...newest, perPage })
+      const columns = [...new Set(rows.flatMap(Object.keys))]
+      const table = rows.map((row) => columns.map((name) => row[name] ?? null))
+      return { ...found, columns, rows: table, of: { rows: of } }
+    },
+  },
+  get_entry: {
+    description: firstSentence(entries.descriptions.get),
+    takes: IdParams('entry').properties,
+    gives: { entry: object },
+    async call({ reader }, { id }) {
+      const projection = projectionOf(entries, reader.scope.without, {}, 'record')
+      const document = await reader.record(entries, String(id), projection)
+      const [entry] = await valuesOf([document], projection, reader.ticket)
+      return { entry }
+    },
+  },
 }
 
 export const lists: Capability = {

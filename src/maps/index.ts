@@ -1,14 +1,97 @@
 // GET /v1/ogc: OGC API - Features (https://ogcapi.ogc.org/features/), parts 1, 3 (queryables) and 5 (schemas), for map programs such
 // as QGIS, ArcGIS and GDAL.
 import { IdParams } from '../../schemas/common.js'
+import type { EntryListQuery } from '../../schemas/entries.js'
 import { ApiDocument, Feature, FeatureCollection, FeaturesQuery, FormatQuery } from '../../schemas/ogc.js'
-import type { Asked } from '../core/door/answer.js'
+import type { Asked, RowsAnswer } from '../core/door/answer.js'
 import type { Capability } from '../core/door/capability.js'
+import { linker } from '../core/door/page-metadata.js'
 import { commonProblems, tagged } from '../core/door/responses.js'
 import type { Route } from '../core/door/table.js'
-import { getFeature, getFeatures } from './features.js'
+import { entries } from '../core/pipelines/entries.js'
+import type { Reader } from '../core/read/reader.js'
+import { FIRST_CURSOR, tokensOf } from '../core/read/token.js'
+import { mapFeatureWriter } from '../core/write/geojson.js'
+import { jsonArray } from '../core/write/json.js'
+import type { RowFormat } from '../core/write/rows.js'
 import { ogcDocument } from './ogc-document.js'
-import { COLLECTION, GEOJSON, JSON_TYPE, type OgcPage, OPENAPI, ogcPages } from './ogc-pages.js'
+import { COLLECTION, GEOJSON, JSON_TYPE, linkTo, type OgcPage, OPENAPI, ogcPages } from './ogc-pages.js'
+
+/** What features show of entries: the fields as they are stored. */
+const AS_STORED = { embed: 'false' } as const
+/** The parameters that select no entries. */
+const NO_FILTERS = ['limit', 'cursor', 'f']
+
+/** The parameters of the list that finds the same entries. */
+export const listingOf = ({
+  f,
+  limit,
+  cursor = FIRST_CURSOR,
+  datetime,
+  ...filters
+}: FeaturesQuery): EntryListQuery => ({
+  ...AS_STORED,
+  sortBy: 'id',
+  sortOrder: 'asc',
+  page: 1,
+  ...(datetime && { sortBy: 'createdAt' }),
+  ...(datetime?.from && { createdSince: datetime.from }),
+  ...(datetime?.to && { createdBefore: new Date(datetime.to.getTime() + 1) }),
+  ...filters,
+  perPage: limit,
+  cursor,
+})
+
+/** @param root the address of the landing page */
+const getFeatures = async (
+  reader: Reader,
+  asked: Asked<FeaturesQuery>,
+  root: string,
+  operationId: string,
+): Promise<RowsAnswer> => {
+  const { query } = asked
+  const listing = listingOf(query)
+  const tokens = tokensOf(reader.scope, operationId, listing)
+  const given = Object.keys(query).filter((name) => !NO_FILTERS.includes(name))
+  const selection = { ...reader.select(entries, listing), given }
+  const { rows, next } = await reader.page(selection, { page: 1, perPage: query.limit, isWalk: true }, tokens.start)
+  const here = linker(asked)
+  const cursor = next?.start && tokens.encode('cursor', next.start)
+  const links = [
+    linkTo(here({ cursor: query.cursor }), 'self', GEOJSON, 'This page'),
+    ...(cursor === undefined ? [] : [linkTo(here({ cursor }), 'next', GEOJSON, 'Next page')]),
+    linkTo(root + COLLECTION, 'collection', JSON_TYPE),
+  ]
+  return {
+    mediaType: GEOJSON,
+    rows,
+    format: jsonArray(selection.projection.compiled(mapFeatureWriter)),
+    envelope: {
+      before: { type: 'FeatureCollection' },
+      name: 'features',
+      after: () => ({ links, timeStamp: new Date().toISOString(), numberReturned: rows.length }),
+    },
+  }
+}
+
+const getFeature = async (reader: Reader, { params }: Asked, root: string): Promise<RowsAnswer> => {
+  const { projection } = reader.select(entries, AS_STORED)
+  const document = await reader.record(entries, params.id as string, projection)
+  const write = projection.compiled(mapFeatureWriter)
+  const collection = root + COLLECTION
+  const links = [
+    linkTo(`${collection}/items/${encodeURIComponent(params.id as string)}`, 'self', GEOJSON, 'This entry'),
+    linkTo(collection, 'collection', JSON_TYPE),
+  ]
+  const format: RowFormat = {
+    write(entry, out) {
+      write(entry, out)
+      out.length -= '}'.length
+      out.text(`,${JSON.stringify({ links }).slice('{'.length)}`)
+    },
+  }
+  return { mediaType: GEOJSON, rows: [document], format }
+}
 
 /** @param root the path of the landing page @param describe the OpenAPI 3.1 document of the service */
 const ogcRoutes = (root: string, maxPerPage: number, describe: () => object): Route[] => {

@@ -1,7 +1,7 @@
 // The OpenAPI document as the files /openapi.json and /openapi.yaml.
 import type { FastifyInstance } from 'fastify'
 import { LRUCache } from 'lru-cache'
-import { baseOf } from '../core/http/address.js'
+import { baseOf } from '../core/http/caller.js'
 import { fileOf, serve } from './files.js'
 
 const HEADERS = { vary: 'accept-encoding, origin', 'x-content-type-options': 'nosniff' }

@@ -50,7 +50,6 @@ const upTo = ({ now }: Times): StampBounds => ({ $lte: new Date(now + MAX_AHEAD_
 export interface FeedSettings {
   readonly settleMs: number
   readonly stamp: Stamp
-  /** How long deletions are remembered. */
   readonly tombstoneDays: number
   /** How many rows of the organisation are looked at for each row of a page of a narrower scope. */
   readonly lookedAt?: number

@@ -1,18 +1,26 @@
 // GET /v1/sync/<resource>, the change feed, and GET /v1/sync/<resource>/digest.
 import { DigestPage, DigestQuery, FeedQuery, feedPage, parts } from '../../schemas/sync.js'
 import { hasParts } from '../core/documents/collections.js'
+import { type Asked, pageAnswer, type RowsAnswer, type ValueAnswer } from '../core/door/answer.js'
 import type { Capability } from '../core/door/capability.js'
 import { problemsOn } from '../core/door/responses.js'
 import type { Route } from '../core/door/table.js'
 import { resources } from '../core/pipelines/index.js'
 import type { Resource } from '../core/pipelines/resource.js'
+import { narrowed, restrictionsOn } from '../core/pipelines/stages.js'
+import { invalidParameter } from '../core/problems/problems.js'
+import { projectionOf } from '../core/read/projection.js'
+import type { Reader } from '../core/read/reader.js'
+import { bindingOf, FIRST_CURSOR } from '../core/read/token.js'
+import { compileDocuments } from '../core/write/writer.js'
 import { Feeds } from './changes.js'
 import { type Clock, databaseClock } from './clock.js'
-import { getChanges, getDigest } from './feed.js'
-import { Waiting } from './waiting.js'
+import { decodeCursor, encodeCursor } from './cursor.js'
+import { rangesOf, readDigests } from './digest.js'
+import { type FeedItem, feedItems, writeUnreadable } from './feed-items.js'
+import { pageOrWait, Waiting } from './waiting.js'
 
 const PER_PAGE = 50
-/** How often a feed is looked up for the requests that wait. */
 const INTERVAL_MS = 1000
 /** How many requests of one key may wait, and which part of all connections may: a half. */
 const WAITING_PER_KEY = 100
@@ -53,6 +61,51 @@ const digestRoute = (resource: Resource, clock: Clock): Route => ({
   problems: problemsOn(resource.collection),
   operation: (reader, asked) => getDigest(reader, resource, asked, clock),
 })
+
+/** How long the ranges of a digest may take together, in milliseconds. */
+const DIGEST_MS = 60_000
+
+const getChanges = async (
+  { scope: whole, ticket }: Reader,
+  resource: Resource,
+  { query }: Asked<FeedQuery>,
+  feeds: Feeds,
+  waiting: Waiting,
+): Promise<RowsAnswer<FeedItem>> => {
+  const { cursor: text, changedSince, organisation = whole.organisation, perPage, wait, answers, unreadable } = query
+  const scope = narrowed(whole, query)
+  if (organisation !== scope.organisation)
+    throw invalidParameter('organisation', `must be ${scope.organisation}, the organisation of the key`)
+  const { collection, operationIds } = resource
+  // A feed without changes reads no rows, and must be refused all the same.
+  restrictionsOn(collection, scope)
+  // A copy by a key that sees otherwise would lack fields, or keep them.
+  const binding = bindingOf(scope, operationIds.sync, feeds.settings.stamp)
+  const projection = projectionOf(resource, scope.without, { embed: 'false', ...(answers && { answers }) })
+  const feed = { scope, collection, projection }
+  const cursorOf = async () => {
+    if (text !== undefined) return text === FIRST_CURSOR ? undefined : decodeCursor(binding, text)
+    return changedSince && feeds.beginAt(feed, changedSince, ticket)
+  }
+  const patience = { ticket, waiting, waitMs: wait * 1000 }
+  const page = await pageOrWait(feeds, feed, await cursorOf(), perPage, patience)
+  const metadata = { perPage, hasMore: page.hasMore, nextCursor: encodeCursor(binding, page.next) }
+  const items = feedItems(projection.compiled(compileDocuments))
+  return { ...pageAnswer(page.items, items, metadata, unreadable), onFailure: writeUnreadable }
+}
+
+const getDigest = async (
+  { store, scope, ticket }: Reader,
+  { collection }: Resource,
+  { query }: Asked<DigestQuery>,
+  clock: Clock,
+): Promise<ValueAnswer> => {
+  const ranges = rangesOf(query)
+  const asOf = new Date((await clock()).now).toISOString()
+  const reader = { store, scope: narrowed(scope, query), ticket }
+  const data = await readDigests(reader, collection, ranges, DIGEST_MS)
+  return { value: { success: true, data, _metadata: { asOf } } }
+}
 
 export const sync: Capability = {
   tags: [{ name: 'Sync', description: 'Changes since the last run, and digests to check a copy' }],

@@ -16,7 +16,6 @@ export interface Capability {
   readonly tags?: readonly Tag[]
   /** Operations under /v1. */
   readonly routes?: (app: FastifyInstance) => readonly Route[]
-  /** What assistants may ask of it. */
   readonly tools?: Readonly<Record<string, Tool>>
   /** A door of its own beside /v1, for callers with a key. */
   readonly door?: (app: FastifyInstance, all: readonly Capability[]) => void

@@ -1,7 +1,7 @@
 // Where a page stands in its list, with links to its neighbours that repeat every parameter of the request.
 import { type Listing, MAX_PAGE } from '../../../schemas/common.js'
 import type { PageMetadata } from '../../../schemas/envelope.js'
-import type { PageTokens } from '../read/page-tokens.js'
+import type { PageTokens } from '../read/token.js'
 import type { Neighbour, Page } from '../read/walk.js'
 import type { Asked } from './answer.js'
 

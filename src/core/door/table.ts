@@ -1,7 +1,7 @@
 // What a row of the table of routes is, and how it becomes a route of Fastify.
 import type { TObject, TSchema } from '@sinclair/typebox'
 import type { FastifyInstance } from 'fastify'
-import { baseOf } from '../http/address.js'
+import { baseOf } from '../http/caller.js'
 import type { KeyScope } from '../keys/keys.js'
 import type { ProblemCode } from '../problems/problems.js'
 import type { Reader } from '../read/reader.js'
@@ -28,7 +28,6 @@ export interface Route {
   readonly types?: readonly string[]
   /** Whether the path chooses the media type, so that the Accept header does not matter. */
   readonly isTypeInPath?: true
-  /** Whether it is left out of the OpenAPI document. */
   readonly isHidden?: true
   // biome-ignore lint/suspicious/noExplicitAny: the query schema checks the parameters
   readonly operation: (reader: Reader, asked: Asked<any>, key: KeyScope) => Answer | Promise<Answer>

@@ -25,7 +25,6 @@ export interface Tool {
 
 export const firstSentence = (description: string): string => description.split(/(?<=\.) /)[0] as string
 
-/** Whether a parameter is a time. */
 export const isTime = (name: string): boolean => /(Since|Before)$/.test(name)
 
 export const list = EntryListQuery({ page: 1, perPage: 1, maxPerPage: MOST_RECORDS })
@@ -57,6 +56,5 @@ export const few = Type.Integer({
   description: `How many, at most ${MOST_RECORDS}.`,
 })
 
-/** What tools give. */
 export const [total, object] = [Type.Integer(), Type.Unsafe({ type: 'object' })]
 export const rows = Type.Array(object)

@@ -1,8 +1,9 @@
-// Whether the caller is still connected, what it has already, and when a request has ended.
+// What is known of a caller: whether it is still connected, what it has already, when a request has ended, and its address of the service.
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import fresh from 'fresh'
+import { problem } from '../problems/problems.js'
 
 const signals = new WeakMap<Socket, AbortSignal>()
 
@@ -40,5 +41,21 @@ export const cutOff = (response: ServerResponse): void => {
 }
 
 /** Whether the system has taken the whole response. Node calls it finished also where it was cut off. */
+
+/** A host name or an IP address, with or without a port. */
+export const HOST = /^([\w.-]+|\[[\da-f:.]+\])(:\d{1,5})?$/i
+
+/** What links to the service begin with: the public URL, or protocol and host of the request. */
+export const baseOf = (request: FastifyRequest, publicUrl: string | undefined): string => publicUrl ?? origin(request)
+
+/** Protocol and host as the caller addressed them. A request without a Host header gets the address of its socket. */
+const origin = ({ protocol, host, socket: { localAddress, localPort } }: FastifyRequest): string => {
+  const address = host || `${localAddress?.includes(':') ? `[${localAddress}]` : localAddress}:${localPort}`
+  if (!HOST.test(address) || !URL.canParse(`http://${address}`) || !/^https?$/.test(protocol)) {
+    throw problem('bad_request', 'The host or protocol of the request is not valid')
+  }
+  return `${protocol}://${address}`
+}
+
 export const wasSent = ({ raw, request: { socket } }: FastifyReply): boolean =>
   raw.writableEnded && (!socket.destroyed || socket.writableFinished)

@@ -14,7 +14,7 @@ import {
   wrongMethod,
   wrongVersion,
 } from '../problems/problems.js'
-import { HOST } from './address.js'
+import { HOST } from './caller.js'
 
 /** The longest value of each parsed header, in characters. The time to parse some grows with the square of it. */
 export const MAX_HEADER_LENGTHS = {

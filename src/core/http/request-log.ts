@@ -1,6 +1,5 @@
 // Logs one line for each request: the operation, its checked parameters and how it ended. What comes from outside is cut
 // and has neither keys nor control characters in it; a path or a parameter that was not checked is not logged at all.
-
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'

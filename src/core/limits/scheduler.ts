@@ -239,7 +239,6 @@ export class FairScheduler {
     }
   }
 
-  /** Fails all tasks that wait. */
   failAll(error: unknown): void {
     for (const { end } of this.#waits.values()) end(error)
   }

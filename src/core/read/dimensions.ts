@@ -1,5 +1,4 @@
 // By what entries are counted: how the database finds the group of an entry, and what a response shows of it.
-
 import { MAX_LATITUDE, MAX_LONGITUDE } from '../../../schemas/earth.js'
 import type { Period } from '../../../schemas/summaries.js'
 import { Bson, type Element, elements } from '../bson/reader.js'

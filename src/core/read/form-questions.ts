@@ -11,7 +11,6 @@ import { questionKey } from '../write/question-columns.js'
 import { answersOf, MAX_QUESTIONS, typeOf, wordsOf } from './question-keys.js'
 import type { Reader } from './reader.js'
 
-/** How many answers a question shows. */
 const MAX_CHOICES = 1000
 /** How much memory the texts of questions and types may take, that of different answers, and that of those that are shown, in bytes. */
 const MAX_TEXTS = 4 * 1024 * 1024

@@ -3,11 +3,10 @@ import type { Listing } from '../../../schemas/common.js'
 import type { Resource } from '../pipelines/resource.js'
 import { tookTooLong, unlessProblem } from '../problems/problems.js'
 import { onTimeout } from './cost.js'
-import { tokensOf } from './page-tokens.js'
 import { withQuestions } from './question-keys.js'
 import { pagingOf, type Reader } from './reader.js'
 import type { Selection } from './selection.js'
-import { FIRST_CURSOR } from './token.js'
+import { FIRST_CURSOR, tokensOf } from './token.js'
 import type { Page } from './walk.js'
 
 /** The page that a list asks for, and its total, which is undefined where it does not ask for one. */

@@ -8,12 +8,11 @@ import { Query, restrictionsOn, type Scope } from '../pipelines/stages.js'
 import { type ProblemError, problem } from '../problems/problems.js'
 import { readWithReferences } from '../store/references.js'
 import type { KeptTotals, Store, Timed } from '../store/store.js'
-import { PAGE_BYTES, pagesOf } from './all-pages.js'
 import { isLargePage, onTimeout, timeoutProblem } from './cost.js'
 import type { Start } from './position.js'
 import type { Projection } from './projection.js'
 import { type Parameters, rowsQuery, type Selection, selectionOf } from './selection.js'
-import { type Page, type Paging, type ReadSlice, readPage } from './walk.js'
+import { PAGE_BYTES, type Page, type Paging, pagesOf, type ReadSlice, readPage } from './walk.js'
 
 /** What a reader needs of a store. */
 export type Reads = Pick<Store & KeptTotals, 'aggregate' | 'count' | 'knownIndexes' | 'keep' | 'isQuick'>

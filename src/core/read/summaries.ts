@@ -125,7 +125,6 @@ interface Kept {
   /** How many groups there are, and how many entries they have together. */
   readonly groups: number
   readonly sum: number
-  /** How many entries there are. */
   readonly total: number
   readonly asOf: Date
   readonly bytes: number

@@ -2,8 +2,10 @@
 // garbled one is an error, and is bound to the request that made it. It holds a position and gives no rights, so it
 // needs no secret.
 import { hash } from 'node:crypto'
+import type { Listing } from '../../../schemas/common.js'
 import type { Scope } from '../pipelines/stages.js'
 import { type ProblemError, problem } from '../problems/problems.js'
+import { fromPayload, type Start, toPayload } from './position.js'
 
 /** The `cursor` that begins a list or a feed. It is not a token. */
 export const FIRST_CURSOR = '*'
@@ -42,6 +44,21 @@ export const invalidCursor = (parameter: string): ProblemError => {
 }
 
 /** What binds a token: what its key sees, and the rest. */
+
+export type PageTokens = ReturnType<typeof tokensOf>
+
+/** The tokens of a list, bound to organisation, operation, filters, order and view: others throw `invalid_cursor`. */
+export const tokensOf = (scope: Scope, operationId: string, parameters: Partial<Listing>) => {
+  const { page, perPage, total, fields, expand, embed, answers, unreadable, cursor, after, ...list } = parameters
+  const binding = (parameter: string) => bindingOf(scope, operationId, parameter, Object.entries(list).sort())
+  const [parameter, token] =
+    after === undefined ? ['cursor', cursor === FIRST_CURSOR ? undefined : cursor] : ['after', after]
+  const start = token === undefined ? undefined : fromPayload(decodeToken(parameter, binding(parameter), token))
+  if (token !== undefined && start === undefined) throw invalidCursor(parameter)
+  const encode = (parameter: 'cursor' | 'after', start: Start) => encodeToken(binding(parameter), toPayload(start))
+  return { start, encode }
+}
+
 export const bindingOf = (
   { organisation, without = [], only }: Scope,
   ...rest: readonly unknown[]

@@ -1,6 +1,6 @@
 // Reads on in a sorted list, for lists, map features, exports and feeds: the rows that follow a position, as many as fit, and
 // the position after them.
-import type { BsonDocument, BsonList } from '../bson/reader.js'
+import { type BsonDocument, type BsonList, sizeOf } from '../bson/reader.js'
 import { type Direction, OTHER_ID_TYPES, rangesAfter } from '../pipelines/keyset.js'
 import type { Condition, Order, Slice } from '../pipelines/stages.js'
 import { ResponseTooLarge, UnreadableDocument } from '../write/errors.js'
@@ -137,6 +137,30 @@ export const readRanges = async <R, T>(
 }
 
 /** As many rows of a page as fit, and after which one can go on. The page was read with one row more. */
+
+/** How many records are read first, by how much more from page to page, and at the most. */
+const FIRST_ROWS = 50
+const GROWTH = 4
+const MOST_ROWS = 1000
+/** About how many bytes of BSON a page has. */
+export const PAGE_BYTES = 2 * 1024 * 1024
+
+/** A function that reads the next page: few records at first, and then as many as fit. The page after the last is empty. */
+export const pagesOf = (order: Order, read: ReadSlice, limit = Number.POSITIVE_INFINITY) => {
+  let start: Start | undefined
+  let left = limit
+  let size = FIRST_ROWS
+  return async (): Promise<readonly BsonDocument[]> => {
+    if (left === 0) return []
+    const { rows, next } = await readOn(order, Math.min(size, left), start, read)
+    start = next
+    left = next === undefined ? 0 : left - rows.length
+    const fitting = Math.floor((PAGE_BYTES * rows.length) / Math.max(1, sizeOf(rows)))
+    size = Math.max(1, Math.min(GROWTH * size, fitting, MOST_ROWS))
+    return rows
+  }
+}
+
 export const cut = <T extends BsonDocument, N extends object>(
   { rows, limit }: Found<T>,
   field: string,

@@ -2,8 +2,7 @@
 import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import t from 'tap'
-import { tokensOf } from '../../../src/core/read/page-tokens.js'
-import { decodeToken, encodeToken, type Payload } from '../../../src/core/read/token.js'
+import { decodeToken, encodeToken, type Payload, tokensOf } from '../../../src/core/read/token.js'
 import { anyText } from '../../support/texts.js'
 
 const binding = ['org', 'listEntries', { status: 'accepted' }]
