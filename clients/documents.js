@@ -2,8 +2,8 @@
 import { writeFileSync } from 'node:fs'
 import { buildApp } from '../dist/src/app.js'
 import { loadConfig } from '../dist/src/core/config/config.js'
-import { loadDemo } from '../dist/src/demo.js'
 import { embeddedStore } from '../dist/src/core/store/embedded.js'
+import { loadDemo } from '../dist/src/demo.js'
 
 const store = embeddedStore()
 const [{ key }] = await loadDemo(store)

@@ -9,9 +9,9 @@ import { promisify } from 'node:util'
 import postman from 'openapi-to-postmanv2'
 import { buildApp } from '../dist/src/app.js'
 import { loadConfig } from '../dist/src/core/config/config.js'
-import { loadDemo } from '../dist/src/demo.js'
 import { Query } from '../dist/src/core/pipelines/stages.js'
 import { embeddedStore } from '../dist/src/core/store/embedded.js'
+import { loadDemo } from '../dist/src/demo.js'
 
 const python = 'dist/venv/bin/python'
 const programs = {
