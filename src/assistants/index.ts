@@ -4,6 +4,7 @@ import { MAX_BODY_BYTES } from '../../schemas/common.js'
 import type { Capability } from '../core/door/capability.js'
 import { baseOf } from '../core/http/caller.js'
 import { problem, unsupported, wrongMethod } from '../core/problems/problems.js'
+import type { Registered } from './server.js'
 
 const LOOPBACK = /^https?:\/\/(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/
 
@@ -34,7 +35,7 @@ const mcpRoutes = (app: FastifyInstance, all: readonly Capability[]): void => {
   app.get('/mcp', { config: { isRefused: true, mediaType: 'text/event-stream' }, schema: { hide: true } }, () => {
     throw wrongMethod(['POST'])
   })
-  let tools: Parameters<typeof import('./server.js')['respond']>[1] | undefined
+  let tools: Registered | undefined
   app.post('/mcp', { schema: { hide: true } }, async (request, reply) => {
     // Loading the package takes a tenth of a second. The start of the service does not wait for it.
     const { registeredOf, respond } = await import('./server.js')

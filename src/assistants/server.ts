@@ -67,7 +67,7 @@ export const registeredOf = (tools: readonly (readonly [string, Tool])[]) =>
     const about = { description, inputSchema, outputSchema, annotations: { readOnlyHint: true } }
     return { ...tool, name, about, schema, check: parameterChecker(schema) }
   })
-type Registered = ReturnType<typeof registeredOf>
+export type Registered = ReturnType<typeof registeredOf>
 
 const serverOf = (reply: FastifyReply, tools: Registered): mcp.McpServer => {
   const server = new mcp.McpServer({ name: 'field-data-api', version }, { instructions, capabilities })

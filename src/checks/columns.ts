@@ -17,6 +17,7 @@ const MAX_BYTES = 64 * 1024 * 1024
 const [FEW_BYTES, BYTES_EACH] = [16 * 1024 * 1024, 64 * 1024]
 const CELL = 16
 const TEXT = 100
+/** About how much an entry takes. */
 const ROW = 200
 /** An entry with fewer answers is like another one by chance. */
 const LEAST_COPIED = 5

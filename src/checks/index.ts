@@ -169,7 +169,7 @@ const checkedAsCsv =
 const routesOf = (
   name: string,
   operationId: string,
-  kind: typeof flaggedEntries,
+  kind: Kind,
   response: TSchema,
   limits: PageLimits,
 ): readonly Route[] => {

@@ -1,12 +1,11 @@
 // GET /v1/exports/<name>.<format>: a whole list as a file.
-import { Type } from '@sinclair/typebox'
 import type { Answered } from '../../schemas/entries.js'
 import { type FormatName, FormatParams, mediaTypes } from '../../schemas/exports.js'
 import { type Asked, type FileAnswer, fileNameOf } from '../core/door/answer.js'
 import type { Capability } from '../core/door/capability.js'
 import { attached, FILE, problemsOn } from '../core/door/responses.js'
 import type { Route } from '../core/door/table.js'
-import { filters, type Tool, total } from '../core/door/tools.js'
+import { filters, type Tool, text, total } from '../core/door/tools.js'
 import { baseOf } from '../core/http/caller.js'
 import { entries } from '../core/pipelines/entries.js'
 import { problem } from '../core/problems/problems.js'
@@ -53,8 +52,6 @@ const exportRecords = async (
     fileName: fileNameOf(exported.name, format),
   }
 }
-
-const text = Type.String()
 
 /** A checked argument as a URL has it. */
 const textOf = (value: unknown): string => {

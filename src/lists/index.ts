@@ -8,7 +8,7 @@ import type { Capability } from '../core/door/capability.js'
 import { linkHeader, pageMetadata } from '../core/door/page-metadata.js'
 import { linked, problemsOn, tagged } from '../core/door/responses.js'
 import type { Route } from '../core/door/table.js'
-import { few, filters, firstSentence, list, object, type Tool, total } from '../core/door/tools.js'
+import { few, filters, firstSentence, list, object, type Tool, text, total } from '../core/door/tools.js'
 import { entries } from '../core/pipelines/entries.js'
 import { resources } from '../core/pipelines/index.js'
 import type { Resource } from '../core/pipelines/resource.js'
@@ -84,8 +84,6 @@ const getRecord = async (
     tag: { documents: [document], besides: Object.keys(query).length > 0 ? query : undefined },
   }
 }
-
-const text = Type.String()
 
 const tools: Readonly<Record<string, Tool>> = {
   find_entries: {

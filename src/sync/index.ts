@@ -21,6 +21,9 @@ import { type FeedItem, feedItems, writeUnreadable } from './feed-items.js'
 import { pageOrWait, Waiting } from './waiting.js'
 
 const PER_PAGE = 50
+/** How long the ranges of a digest may take together, in milliseconds. */
+const DIGEST_MS = 60_000
+/** How often a feed is looked up for the requests that wait, in milliseconds. */
 const INTERVAL_MS = 1000
 /** How many requests of one key may wait, and which part of all connections may: a half. */
 const WAITING_PER_KEY = 100
@@ -61,9 +64,6 @@ const digestRoute = (resource: Resource, clock: Clock): Route => ({
   problems: problemsOn(resource.collection),
   operation: (reader, asked) => getDigest(reader, resource, asked, clock),
 })
-
-/** How long the ranges of a digest may take together, in milliseconds. */
-const DIGEST_MS = 60_000
 
 const getChanges = async (
   { scope: whole, ticket }: Reader,

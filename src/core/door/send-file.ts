@@ -11,6 +11,7 @@ import type { FileAnswer } from './answer.js'
 /** How long a broken file waits for what was sent, and how often it looks. */
 const SENDING_MS = 1000
 const SENDING_STEP_MS = 10
+/** How many records that were left out the log names. */
 const MAX_LOGGED = 100
 
 /** Sends a file until all of it was sent, or it was broken off. */

@@ -28,6 +28,7 @@ export interface Route {
   readonly types?: readonly string[]
   /** Whether the path chooses the media type, so that the Accept header does not matter. */
   readonly isTypeInPath?: true
+  /** Whether it is left out of the OpenAPI document. */
   readonly isHidden?: true
   // biome-ignore lint/suspicious/noExplicitAny: the query schema checks the parameters
   readonly operation: (reader: Reader, asked: Asked<any>, key: KeyScope) => Answer | Promise<Answer>

@@ -56,5 +56,5 @@ export const few = Type.Integer({
   description: `How many, at most ${MOST_RECORDS}.`,
 })
 
-export const [total, object] = [Type.Integer(), Type.Unsafe({ type: 'object' })]
+export const [total, text, object] = [Type.Integer(), Type.String(), Type.Unsafe({ type: 'object' })]
 export const rows = Type.Array(object)

@@ -1,4 +1,5 @@
-// What is known of a caller: whether it is still connected, what it has already, when a request has ended, and its address of the service.
+// What is known of a caller: whether it is still connected, what it has already, when its request has ended, and at which address
+// it reaches the service.
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyReply, FastifyRequest } from 'fastify'
@@ -40,8 +41,6 @@ export const cutOff = (response: ServerResponse): void => {
   else response.destroy()
 }
 
-/** Whether the system has taken the whole response. Node calls it finished also where it was cut off. */
-
 /** A host name or an IP address, with or without a port. */
 export const HOST = /^([\w.-]+|\[[\da-f:.]+\])(:\d{1,5})?$/i
 
@@ -57,5 +56,6 @@ const origin = ({ protocol, host, socket: { localAddress, localPort } }: Fastify
   return `${protocol}://${address}`
 }
 
+/** Whether the system has taken the whole response. Node calls it finished also where it was cut off. */
 export const wasSent = ({ raw, request: { socket } }: FastifyReply): boolean =>
   raw.writableEnded && (!socket.destroyed || socket.writableFinished)

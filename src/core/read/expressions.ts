@@ -19,6 +19,7 @@ const isNumberUpTo = (value: Expression, most: number): Expression[] => [
   ...within(value, -most, most),
   { $ne: [{ $type: value }, { $literal: 'decimal' }] },
 ]
+/** Whether an entry has a place on the earth. */
 export const isPlace: Expression = {
   $and: [...isNumberUpTo(LONGITUDE, MAX_LONGITUDE), ...isNumberUpTo(LATITUDE, MAX_LATITUDE)],
 }

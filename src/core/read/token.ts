@@ -43,8 +43,6 @@ export const invalidCursor = (parameter: string): ProblemError => {
   return problem('invalid_cursor', `${parameter} ${message}`, { errors: [{ in: 'query', name: parameter, message }] })
 }
 
-/** What binds a token: what its key sees, and the rest. */
-
 export type PageTokens = ReturnType<typeof tokensOf>
 
 /** The tokens of a list, bound to organisation, operation, filters, order and view: others throw `invalid_cursor`. */
@@ -59,6 +57,7 @@ export const tokensOf = (scope: Scope, operationId: string, parameters: Partial<
   return { start, encode }
 }
 
+/** What binds a token: what its key sees, and the rest. */
 export const bindingOf = (
   { organisation, without = [], only }: Scope,
   ...rest: readonly unknown[]

@@ -136,8 +136,6 @@ export const readRanges = async <R, T>(
   }
 }
 
-/** As many rows of a page as fit, and after which one can go on. The page was read with one row more. */
-
 /** How many records are read first, by how much more from page to page, and at the most. */
 const FIRST_ROWS = 50
 const GROWTH = 4
@@ -161,6 +159,7 @@ export const pagesOf = (order: Order, read: ReadSlice, limit = Number.POSITIVE_I
   }
 }
 
+/** As many rows of a page as fit, and after which one can go on. The page was read with one row more. */
 export const cut = <T extends BsonDocument, N extends object>(
   { rows, limit }: Found<T>,
   field: string,
