@@ -116,8 +116,11 @@ const mondayOf = (day: string): string => {
   date.setUTCDate(date.getUTCDate() - ((date.getUTCDay() + 6) % 7))
   return date.toISOString().slice(0, 10)
 }
-const middleOf = (degrees: number, step: number) =>
-  Number(((Math.floor(Math.round(degrees * 100) / Math.round(step * 100)) + 0.5) * step).toFixed(3))
+/** The last edge of the earth is in the last cell. */
+const middleOf = (degrees: number, step: number, most: number) => {
+  const cell = Math.floor(Math.round(degrees * 100) / Math.round(step * 100))
+  return Number(((degrees === most ? cell - 0.5 : cell + 0.5) * step).toFixed(3))
+}
 
 /** The values of a dimension that an entry has. */
 const valuesOf = (row: Row, by: string, zone: string): unknown[] => {
@@ -135,7 +138,7 @@ const valuesOf = (row: Row, by: string, zone: string): unknown[] => {
     const { longitude, lattitude } = row.location?.coordinates ?? {}
     const [x, y] = [longitude as number, lattitude as number]
     const step = Number(detail)
-    return [longitude === undefined ? null : { longitude: middleOf(x, step), lattitude: middleOf(y, step) }]
+    return [longitude === undefined ? null : { longitude: middleOf(x, step, 180), lattitude: middleOf(y, step, 90) }]
   }
   if (field.startsWith('location.')) return [row.location?.[field.slice('location.'.length)] || null]
   if (!/^[\da-f]{12}$/.test(field)) return [row[field] || null]
