@@ -20,8 +20,8 @@ import { isThorough, runs } from '../support/thorough.js'
 
 /** Enough requests to draw every parameter. With more of them in a request, fewer requests do. */
 const LEAST = runs(380, 600)
-const MOST_PARAMETERS = runs(6, 3)
 const REQUESTS = Math.max(LEAST, Number(process.env.FOREIGN_REQUESTS ?? 0))
+const MOST_PARAMETERS = REQUESTS > LEAST ? 3 : runs(6, 3)
 const SEED = Number(process.env.FOREIGN_SEED ?? 1)
 const ORGANISATIONS = REQUESTS > LEAST ? 100 : runs(4, 6)
 /** How many requests run at once, and how many of them are for one change of a record. */
