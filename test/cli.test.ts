@@ -6,7 +6,7 @@ import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
 import { parse } from 'yaml'
 import { printed, runProgram, startProgram } from './support/process.js'
-import { isThorough } from './support/thorough.js'
+import { isThorough, leftToGate } from './support/thorough.js'
 import { WireServer } from './support/wire-server.js'
 
 // Most of the time goes by in waiting for processes to start.
@@ -47,7 +47,7 @@ t.test('a missing database, one that is down, and an unknown command are reporte
 })
 
 // That `serve` starts the service is shown by server.test.ts.
-t.test('serve stops with a message if a setting cannot be used', async (t) => {
+t.test('serve stops with a message if a setting cannot be used', { skip: leftToGate }, async (t) => {
   const taken = createServer().listen(0, '127.0.0.1')
   await once(taken, 'listening')
   t.teardown(() => taken.close())
@@ -58,7 +58,7 @@ t.test('serve stops with a message if a setting cannot be used', async (t) => {
   t.notMatch(refused.output, /\n +at /)
 })
 
-t.test('openapi prints the document without a database, as YAML or JSON', async (t) => {
+t.test('openapi prints the document without a database, as YAML or JSON', { skip: leftToGate }, async (t) => {
   const print = async (...argv: string[]) => {
     const { code, stdout } = await runProgram(t, 'src/cli.ts', { argv: ['openapi', ...argv], covered: true })
     t.equal(code, 0)
@@ -69,7 +69,7 @@ t.test('openapi prints the document without a database, as YAML or JSON', async 
   if (isThorough) t.same(parse(await print()), document)
 })
 
-t.test('live operations end with SIGINT', async (t) => {
+t.test('live operations end with SIGINT', { skip: leftToGate }, async (t) => {
   const server = await WireServer.for(t)
   const argv = ['seed', '--scenario', 'tiny', '--live', '100/s']
   const child = startProgram(t, 'src/cli.ts', { argv, settings: patient(server), covered: true })

@@ -8,7 +8,7 @@ import { keysOf } from '../src/core/keys/keys.js'
 import { printed, runProgram, startProgram } from './support/process.js'
 import { getRequest, neverRead, send, statusesIn } from './support/sockets.js'
 import { A, fillTenants } from './support/tenants.js'
-import { isThorough } from './support/thorough.js'
+import { isThorough, leftToGate } from './support/thorough.js'
 import { WireServer } from './support/wire-server.js'
 
 /** Longer than a signal counts as the one before. */
@@ -151,30 +151,38 @@ t.test(
   },
 )
 
-t.test('a stop while it makes indexes, or asks whether the database is there, is no outage', async (t) => {
-  for (const command of isThorough ? ['createIndexes', 'ping'] : ['ping']) {
+t.test(
+  'a stop while it makes indexes, or asks whether the database is there, is no outage',
+  { skip: leftToGate },
+  async (t) => {
+    for (const command of isThorough ? ['createIndexes', 'ping'] : ['ping']) {
+      const server = await WireServer.for(t)
+      const { arrived } = server.hold(command)
+      const child = start(t, { MONGODB_URI: server.uri }, { covered: true })
+      await arrived()
+      child.kill('SIGTERM')
+      t.same(await once(child, 'close'), [0, null])
+      t.match(child.output(), '"msg":"closing"')
+      t.notMatch(child.output(), /cannot be reached|the database failed|Error/, command)
+    }
+  },
+)
+
+t.test(
+  'no index is created if the settings say so, and indexes that cannot be listed stop nothing',
+  { skip: leftToGate },
+  async (t) => {
     const server = await WireServer.for(t)
-    const { arrived } = server.hold(command)
-    const child = start(t, { MONGODB_URI: server.uri }, { covered: true })
-    await arrived()
+    server.errors.set('listIndexes', 13)
+    const child = start(t, { MONGODB_URI: server.uri, ENSURE_INDEXES: 'false' }, { covered: true })
+    await printed(child, /the indexes cannot be listed/)
+    t.notOk(server.commands.some((command) => 'createIndexes' in command))
     child.kill('SIGTERM')
     t.same(await once(child, 'close'), [0, null])
-    t.match(child.output(), '"msg":"closing"')
-    t.notMatch(child.output(), /cannot be reached|the database failed|Error/, command)
-  }
-})
+  },
+)
 
-t.test('no index is created if the settings say so, and indexes that cannot be listed stop nothing', async (t) => {
-  const server = await WireServer.for(t)
-  server.errors.set('listIndexes', 13)
-  const child = start(t, { MONGODB_URI: server.uri, ENSURE_INDEXES: 'false' }, { covered: true })
-  await printed(child, /the indexes cannot be listed/)
-  t.notOk(server.commands.some((command) => 'createIndexes' in command))
-  child.kill('SIGTERM')
-  t.same(await once(child, 'close'), [0, null])
-})
-
-t.test('a bug stops it with a stack trace', async (t) => {
+t.test('a bug stops it with a stack trace', { skip: leftToGate }, async (t) => {
   const bug = "import net from 'node:net'; net.Server.prototype.listen = () => { throw new Error('a bug') }"
   const nodeOptions = ['--import', `data:text/javascript,${encodeURIComponent(bug)}`]
   const child = start(t, { DEMO_SCENARIO: 'tiny' }, { covered: true, nodeOptions })
@@ -182,22 +190,30 @@ t.test('a bug stops it with a stack trace', async (t) => {
   t.match(child.output(), /Error: a bug\n +at /)
 })
 
-t.test('too few files that it may open stop it with a message that says how many it needs', async (t) => {
-  for (const openFiles of [128, 40]) {
-    const argv = ['serve']
-    const { code, output } = await runProgram(t, 'bin/field-data-api.js', { argv, settings: { PORT: '0' }, openFiles })
+t.test(
+  'too few files that it may open stop it with a message that says how many it needs',
+  { skip: leftToGate },
+  async (t) => {
+    for (const openFiles of [128, 40]) {
+      const argv = ['serve']
+      const { code, output } = await runProgram(t, 'bin/field-data-api.js', {
+        argv,
+        settings: { PORT: '0' },
+        openFiles,
+      })
+      t.equal(code, 1)
+      t.match(output, `may open ${openFiles} files, but needs at least 256: `)
+      t.notMatch(output, /\n +at /)
+    }
+    const settings = { MONGODB_URI: 'mongodb://127.0.0.1:1/x?maxPoolSize=300' }
+    const { code, output } = await runProgram(t, 'src/server.ts', { settings, openFiles: 256, covered: true })
     t.equal(code, 1)
-    t.match(output, `may open ${openFiles} files, but needs at least 256: `)
-    t.notMatch(output, /\n +at /)
-  }
-  const settings = { MONGODB_URI: 'mongodb://127.0.0.1:1/x?maxPoolSize=300' }
-  const { code, output } = await runProgram(t, 'src/server.ts', { settings, openFiles: 256, covered: true })
-  t.equal(code, 1)
-  t.match(output, 'maxPoolSize 300 of MONGODB_URI needs 380 open files, but the process may open only 256: ')
-  const page = readFileSync('docs/incidents.md', 'utf8')
-  t.match(page, '`maxPoolSize 300 of MONGODB_URI needs 380 open files, …`')
-  t.match(page, '`This process may open 128 files, but needs at least 256: …`')
-})
+    t.match(output, 'maxPoolSize 300 of MONGODB_URI needs 380 open files, but the process may open only 256: ')
+    const page = readFileSync('docs/incidents.md', 'utf8')
+    t.match(page, '`maxPoolSize 300 of MONGODB_URI needs 380 open files, …`')
+    t.match(page, '`This process may open 128 files, but needs at least 256: …`')
+  },
+)
 
 /** What takes long, or differs in little from what runs every day. */
 const variant = { skip: isThorough ? false : 'THOROUGH=true tries it' }

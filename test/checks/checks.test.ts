@@ -7,6 +7,7 @@ import type { Documents } from '../../src/core/documents/collections.js'
 import { testApp } from '../support/app.js'
 import { documentOf, stored } from '../support/stored.js'
 import { A, a, fillTenants } from '../support/tenants.js'
+import { leftToGate } from '../support/thorough.js'
 
 type Entry = Documents['entries']
 type Changes = Partial<Omit<Entry, 'location'>> & { location?: unknown }
@@ -271,7 +272,7 @@ t.test('Where all numbers, places or agents are alike, none is far from the othe
   t.same(await away.flags('&checks=place'), {})
 })
 
-t.test('An entry may have more different answers than are remembered', async (t) => {
+t.test('An entry may have more different answers than are remembered', { skip: leftToGate }, async (t) => {
   const many = Array.from({ length: 20_010 }, (_, n) => ({ type: 'number', question: 'How many?', answer: String(n) }))
   const { flags } = await checked(t, [{ answers: many }])
   const found = await flags('&checks=number')

@@ -8,7 +8,7 @@ import { testApp } from '../support/app.js'
 import { damagedText } from '../support/damages.js'
 import { entry, fileWith, line, organisation } from '../support/load.js'
 import { a } from '../support/tenants.js'
-import { runs } from '../support/thorough.js'
+import { leftToGate, runs } from '../support/thorough.js'
 
 const readFile = async (file: string, collection: CollectionName = 'entries'): Promise<Line[]> => {
   const lines: Line[] = []
@@ -151,21 +151,25 @@ t.test('bytes that are not UTF-8 are an error of their line only', async (t) => 
   t.match(await read(t, Buffer.from([0x7b, 0xff, 0x7d])), [{ number: 1, error: 'is not valid UTF-8' }])
 })
 
-t.test('a line may be longer than any string can be, and the lines after it are still read', async (t) => {
-  const path = fileWith(t, `${line()}\n`)
-  const file = await open(path, 'r+')
-  // The gap reads as zeros and takes no space on the disk.
-  await file.write('\n[]\n', 540_000_000)
-  await file.close()
-  t.same(
-    (await readFile(path)).map(({ number, error }) => [number, error]),
-    [
-      [1, undefined],
-      [2, 'is longer than 2 MiB'],
-      [3, 'is not a JSON object'],
-    ],
-  )
-})
+t.test(
+  'a line may be longer than any string can be, and the lines after it are still read',
+  { skip: leftToGate },
+  async (t) => {
+    const path = fileWith(t, `${line()}\n`)
+    const file = await open(path, 'r+')
+    // The gap reads as zeros and takes no space on the disk.
+    await file.write('\n[]\n', 540_000_000)
+    await file.close()
+    t.same(
+      (await readFile(path)).map(({ number, error }) => [number, error]),
+      [
+        [1, undefined],
+        [2, 'is longer than 2 MiB'],
+        [3, 'is not a JSON object'],
+      ],
+    )
+  },
+)
 
 t.test('a damaged line has an error, or a document that can be stored and served', async (t) => {
   const file = fileWith(t, '')

@@ -9,6 +9,7 @@ import { testApp } from '../support/app.js'
 import { transcripts, tryCommand, wrongCalls } from '../support/command.js'
 import { entry, fileWith, intoEntries, line, organisation, prepareLoad } from '../support/load.js'
 import { mongoSettings } from '../support/store.js'
+import { leftToGate } from '../support/thorough.js'
 import { WireServer } from '../support/wire-server.js'
 
 const into = intoEntries.join(' ')
@@ -235,34 +236,39 @@ t.test('an error of the database is not taken for an error of the file', async (
   t.match(await tryCommand(loadCommand, odd, [file, ...intoEntries]), { code: 1, output: /^Error: Unexpected\n +at / })
 })
 
-t.test('what is interrupted says how far it came, and continues when it is run again', async (t) => {
-  const { store } = await prepareLoad(t)
-  const ids = Array.from({ length: 1010 }, (_, i) => `e${i}`)
-  for (const [mode, text, result] of [
-    [[], shortLines(ids), 'Wrote 10 to entries; 1000 already there'],
-    [['--upsert'], shortLines(ids, { status: 'new' }), 'Wrote 10 to entries; 1000 already there'],
-    [['--delete'], deletions(...ids), 'Deleted 10 from entries'],
-  ] as const) {
-    const argv = [fileWith(t, text), ...intoEntries, ...mode]
-    let calls = 0
-    const failing =
-      (write: (...call: never[]) => Promise<unknown>) =>
-      async (...call: never[]) => {
-        calls += 1
-        if (calls === 2) throw new StoreUnavailable(new Error('gone'))
-        return write(...call)
-      }
-    const { insert, upsert, remove } = store
-    const broken = { ...store, insert: failing(insert), upsert: failing(upsert), remove: failing(remove) } as Store
-    t.match(await tryCommand(loadCommand, broken, argv), {
-      code: 1,
-      output: /^Interrupted \(lines written: 1000 of 1010\): The database cannot be reached\nRun it again to continue/m,
-    })
-    t.match(await tryCommand(loadCommand, store, argv), { code: 0, stdout: result })
-  }
-})
+t.test(
+  'what is interrupted says how far it came, and continues when it is run again',
+  { skip: leftToGate },
+  async (t) => {
+    const { store } = await prepareLoad(t)
+    const ids = Array.from({ length: 1010 }, (_, i) => `e${i}`)
+    for (const [mode, text, result] of [
+      [[], shortLines(ids), 'Wrote 10 to entries; 1000 already there'],
+      [['--upsert'], shortLines(ids, { status: 'new' }), 'Wrote 10 to entries; 1000 already there'],
+      [['--delete'], deletions(...ids), 'Deleted 10 from entries'],
+    ] as const) {
+      const argv = [fileWith(t, text), ...intoEntries, ...mode]
+      let calls = 0
+      const failing =
+        (write: (...call: never[]) => Promise<unknown>) =>
+        async (...call: never[]) => {
+          calls += 1
+          if (calls === 2) throw new StoreUnavailable(new Error('gone'))
+          return write(...call)
+        }
+      const { insert, upsert, remove } = store
+      const broken = { ...store, insert: failing(insert), upsert: failing(upsert), remove: failing(remove) } as Store
+      t.match(await tryCommand(loadCommand, broken, argv), {
+        code: 1,
+        output:
+          /^Interrupted \(lines written: 1000 of 1010\): The database cannot be reached\nRun it again to continue/m,
+      })
+      t.match(await tryCommand(loadCommand, store, argv), { code: 0, stdout: result })
+    }
+  },
+)
 
-t.test('a file that changes after it was checked is not written any further', async (t) => {
+t.test('a file that changes after it was checked is not written any further', { skip: leftToGate }, async (t) => {
   const { store } = await prepareLoad(t)
   await store.insert('organisations', [{ ...organisations[0], _id: 'other' } as (typeof organisations)[0]])
   const others = { ...stored('others'), organisation: 'other' }

@@ -14,7 +14,7 @@ import { answersTable } from '../../src/exports/answers.js'
 import { readCsv } from '../support/csv.js'
 import { fileOf, hostileTexts, type Item, itemsOf, misfits } from '../support/formats.js'
 import { type Elements, listOf, plain, stored } from '../support/stored.js'
-import { runs } from '../support/thorough.js'
+import { leftToGate, runs } from '../support/thorough.js'
 
 const Answered = select(EntryListItem, ['id', 'answers'])
 const lines = answersTable(jsonLines).rows
@@ -120,19 +120,23 @@ t.test('many large rows of one entry are written in slices', async (t) => {
   }
 })
 
-t.test('an entry whose rows are too large is left out in bounded memory, and the others are not', async (t) => {
-  const list = listOf([chosen(5, 1, 'a'), chosen(300_000, 5000), chosen(5, 1, 'b')], 'entries')
-  for (const format of [lines, table]) {
-    const out = new Output()
-    const { text, turns, failures } = fileOf(format, list, out)
-    t.equal(text.split('\n').length, format === lines ? 3 : 4)
-    t.strictSame(failures, [
-      {
-        ...{ collection: 'entries', id: 'large', field: '' },
-        message: `entries large: the document becomes more than ${MAX_RESPONSE_BYTES / 2} bytes`,
-      },
-    ])
-    t.ok(turns > 200, `${turns} turns for 64 MiB`)
-    t.ok(out.target.bytes.length <= 2 * MAX_RESPONSE_BYTES)
-  }
-})
+t.test(
+  'an entry whose rows are too large is left out in bounded memory, and the others are not',
+  { skip: leftToGate },
+  async (t) => {
+    const list = listOf([chosen(5, 1, 'a'), chosen(300_000, 5000), chosen(5, 1, 'b')], 'entries')
+    for (const format of [lines, table]) {
+      const out = new Output()
+      const { text, turns, failures } = fileOf(format, list, out)
+      t.equal(text.split('\n').length, format === lines ? 3 : 4)
+      t.strictSame(failures, [
+        {
+          ...{ collection: 'entries', id: 'large', field: '' },
+          message: `entries large: the document becomes more than ${MAX_RESPONSE_BYTES / 2} bytes`,
+        },
+      ])
+      t.ok(turns > 200, `${turns} turns for 64 MiB`)
+      t.ok(out.target.bytes.length <= 2 * MAX_RESPONSE_BYTES)
+    }
+  },
+)

@@ -1,6 +1,7 @@
 // Whole XLSX files: their parts, and the sheet that is made of rows.
 import t from 'tap'
 import { XlsxFile } from '../../src/exports/workbook.js'
+import { leftToGate } from '../support/thorough.js'
 import { sheetRows, unzip } from '../support/xlsx.js'
 
 const text = (value: string) => `<c t="inlineStr"><is><t>${value}</t></is></c>`
@@ -53,20 +54,24 @@ t.test('cells have their places, also behind empty ones and in rows that are han
   t.match(sheet, '<c r="G1" t="inlineStr"><is><t xml:space="preserve">&#13;<')
 })
 
-t.test('a file whose rows or bytes are more than a sheet has fails, and so does one that was closed', async (t) => {
-  const file = new XlsxFile('entries', 1)
-  const rows = Buffer.from('<row></row>'.repeat(65_536))
-  for (let n = 0; n < 16; n++) await file.write(rows)
-  await t.rejects(file.write(Buffer.from('<row></row>')), { message: /at most 1048576 rows/ })
-  file.close()
-  file.close()
-  const wide = new XlsxFile('entries', 1)
-  await wide.write(Buffer.from('<row></row>'))
-  const { from: original } = Buffer
-  const from = t.intercept(Buffer, 'from', {
-    value: (...given: unknown[]) => (given[1] === 'latin1' ? { length: 2 ** 32 } : original(...(given as [string]))),
-  })
-  await t.rejects(wide.write(Buffer.alloc(1)), { message: /at most 4294967295 bytes/ })
-  from.restore()
-  wide.close()
-})
+t.test(
+  'a file whose rows or bytes are more than a sheet has fails, and so does one that was closed',
+  { skip: leftToGate },
+  async (t) => {
+    const file = new XlsxFile('entries', 1)
+    const rows = Buffer.from('<row></row>'.repeat(65_536))
+    for (let n = 0; n < 16; n++) await file.write(rows)
+    await t.rejects(file.write(Buffer.from('<row></row>')), { message: /at most 1048576 rows/ })
+    file.close()
+    file.close()
+    const wide = new XlsxFile('entries', 1)
+    await wide.write(Buffer.from('<row></row>'))
+    const { from: original } = Buffer
+    const from = t.intercept(Buffer, 'from', {
+      value: (...given: unknown[]) => (given[1] === 'latin1' ? { length: 2 ** 32 } : original(...(given as [string]))),
+    })
+    await t.rejects(wide.write(Buffer.alloc(1)), { message: /at most 4294967295 bytes/ })
+    from.restore()
+    wide.close()
+  },
+)

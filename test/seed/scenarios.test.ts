@@ -10,7 +10,7 @@ import { collections, type Documents, recordCollections } from '../../src/core/d
 import { testApp } from '../support/app.js'
 import { eachResource } from '../support/resources.js'
 import { testStore } from '../support/store.js'
-import { isThorough } from '../support/thorough.js'
+import { isThorough, leftToGate } from '../support/thorough.js'
 
 type Data = { [C in Batch['collection']]: Documents[C][] }
 
@@ -129,32 +129,36 @@ const served = isThorough ? scenarioNames : (['tiny', 'worst-case'] as const)
 /** How many records of each resource are asked for by their ids at once. The lists show all. */
 const BY_ID = 5
 
-t.test('all lists of a scenario are served to their organisation, and its records by their ids', async (t) => {
-  for (const scenario of served) {
-    const store = testStore(t)
-    const data = dataOf(scenario)
-    for (const [name, documents] of Object.entries(data)) await store.insert(name as Batch['collection'], documents)
-    const { app, get } = await testApp(t, { store })
-    const check = async (organisation: string, name: keyof Data, owned: readonly Documents['entries'][]) => {
-      const expected = owned.filter((document) => document.organisation === organisation).map(({ _id }) => _id)
-      const seen: string[] = []
-      for (let cursor = '*'; cursor !== ''; ) {
-        const url = `/v1/${name}?perPage=1000&sortBy=createdAt&cursor=${encodeURIComponent(cursor)}`
-        const { data, _metadata } = (await get(url, organisation)).json()
-        for (const { id } of data) seen.push(id)
-        cursor = _metadata.hasMore ? _metadata.nextCursor : ''
+t.test(
+  'all lists of a scenario are served to their organisation, and its records by their ids',
+  { skip: leftToGate },
+  async (t) => {
+    for (const scenario of served) {
+      const store = testStore(t)
+      const data = dataOf(scenario)
+      for (const [name, documents] of Object.entries(data)) await store.insert(name as Batch['collection'], documents)
+      const { app, get } = await testApp(t, { store })
+      const check = async (organisation: string, name: keyof Data, owned: readonly Documents['entries'][]) => {
+        const expected = owned.filter((document) => document.organisation === organisation).map(({ _id }) => _id)
+        const seen: string[] = []
+        for (let cursor = '*'; cursor !== ''; ) {
+          const url = `/v1/${name}?perPage=1000&sortBy=createdAt&cursor=${encodeURIComponent(cursor)}`
+          const { data, _metadata } = (await get(url, organisation)).json()
+          for (const { id } of data) seen.push(id)
+          cursor = _metadata.hasMore ? _metadata.nextCursor : ''
+        }
+        t.same(seen.sort(), expected.sort(), `${scenario}: the list of ${name}`)
+        const some = seen.filter((_, n) => n % Math.ceil(seen.length / BY_ID) === 0)
+        const records = await Promise.all(some.map((id) => get(`/v1/${name}/${encodeURIComponent(id)}`, organisation)))
+        t.ok(
+          records.every(({ statusCode }) => statusCode === 200),
+          `${scenario}: ${name} by id`,
+        )
       }
-      t.same(seen.sort(), expected.sort(), `${scenario}: the list of ${name}`)
-      const some = seen.filter((_, n) => n % Math.ceil(seen.length / BY_ID) === 0)
-      const records = await Promise.all(some.map((id) => get(`/v1/${name}/${encodeURIComponent(id)}`, organisation)))
-      t.ok(
-        records.every(({ statusCode }) => statusCode === 200),
-        `${scenario}: ${name} by id`,
-      )
+      for (const { _id } of data.organisations) {
+        for (const [name] of eachResource) await check(_id, name, data[name] as Documents['entries'][])
+      }
+      await app.close()
     }
-    for (const { _id } of data.organisations) {
-      for (const [name] of eachResource) await check(_id, name, data[name] as Documents['entries'][])
-    }
-    await app.close()
-  }
-})
+  },
+)

@@ -7,7 +7,7 @@ import { inEach } from '../support/each.js'
 import { eachResource } from '../support/resources.js'
 import { testStore } from '../support/store.js'
 import { A, a, fillTenants } from '../support/tenants.js'
-import { isThorough } from '../support/thorough.js'
+import { isThorough, leftToGate } from '../support/thorough.js'
 
 interface Body {
   data: { id: string }[]
@@ -22,6 +22,7 @@ const reading = testApp(t, { fill: fillTenants })
 
 t.test(
   'a walk by cursor, by next and by previous goes through each list in each of its orders',
+  { skip: leftToGate },
   inEach(async (each) => {
     const { get } = await reading
     const page = async (path: string): Promise<Body> => (await get(path, A)).json()

@@ -8,3 +8,9 @@ export const isThorough = process.env.THOROUGH === 'true'
 export const onlyThorough = (t: Test) => (isThorough ? t.test : t.skip)
 
 export const runs = (few: number, all: number): number => (isThorough ? all : few)
+
+/**
+ * Skips a test that takes long, be it for many bytes or for a process, where `npm test` runs all files for a quick answer. It runs when
+ * its file or folder is named, with `--coverage`, and so in `.ci/run`.
+ */
+export const leftToGate = process.env.IS_QUICK === 'true' && 'takes long: .ci/run has it, and a run that names its file'

@@ -18,7 +18,7 @@ import { openapiFile, recordExamples } from '../../support/recorded.js'
 import { eachResource, resources } from '../../support/resources.js'
 import { testStore } from '../../support/store.js'
 import { A, fillTenants } from '../../support/tenants.js'
-import { isThorough } from '../../support/thorough.js'
+import { isThorough, leftToGate } from '../../support/thorough.js'
 
 interface Media {
   schema: object
@@ -265,6 +265,7 @@ t.test('a response has exactly those headers, of the ones that matter, that the 
 
 t.test(
   'the document is the same as JSON and as YAML, with the address that the caller used or the public URL',
+  { skip: leftToGate },
   async (t) => {
     for (const [service, host, url] of [
       [app, 'field.example.org', 'http://field.example.org'],
@@ -300,7 +301,7 @@ t.test(
   },
 )
 
-t.test('the document is compressed for each address, however many callers invent', async (t) => {
+t.test('the document is compressed for each address, however many callers invent', { skip: leftToGate }, async (t) => {
   for (const n of [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 1]) {
     const headers = { host: `host-${n}`, 'accept-encoding': 'br' }
     const response = await app.inject({ url: '/openapi.yaml', headers })
@@ -315,7 +316,7 @@ t.test('openapi.yaml is the document that the service has with its default setti
   t.equal(readFileSync('openapi.yaml', 'utf8'), await openapiFile(), REFRESH)
 })
 
-t.test('the examples are what the service sends with the demo data', async (t) => {
+t.test('the examples are what the service sends with the demo data', { skip: leftToGate }, async (t) => {
   const { responses, problems } = await recordExamples()
   t.same(JSON.parse(readFileSync('pages/openapi-examples.json', 'utf8')), { responses, problems }, REFRESH)
   for (const [code, body] of Object.entries(problems)) t.equal((body as { code: string }).code, code)

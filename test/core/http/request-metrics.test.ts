@@ -9,6 +9,7 @@ import { listen, testApp } from '../../support/app.js'
 import { callOf, post } from '../../support/mcp.js'
 import { getRequest, LAST, neverRead, send } from '../../support/sockets.js'
 import { A, fillTenants } from '../../support/tenants.js'
+import { leftToGate } from '../../support/thorough.js'
 
 const service = async (t: Test, store = embeddedStore()) => {
   const tested = await testApp(t, { store, fill: fillTenants, settings: { METRICS_PORT: '0' } })
@@ -129,7 +130,7 @@ t.test('a request whose caller has left is aborted, and keeps its place until it
   while (!(await running()).endsWith(' 0')) await setImmediate()
 })
 
-t.test('what waits, runs and is not read is counted while it does', async (t) => {
+t.test('what waits, runs and is not read is counted while it does', { skip: leftToGate }, async (t) => {
   const inner = embeddedStore()
   let held: Promise<void> | undefined
   const aggregate: typeof inner.aggregate = async (...args) => {

@@ -8,6 +8,7 @@ import { readWithReferences } from '../../../src/core/store/references.js'
 import type { Reading } from '../../../src/core/store/store.js'
 import { ResponseTooLarge, UnreadableDocument } from '../../../src/core/write/errors.js'
 import { objectsOf } from '../../support/bson.js'
+import { leftToGate } from '../../support/thorough.js'
 
 const listOf = (documents: object[]) =>
   new BsonList(
@@ -101,21 +102,25 @@ t.test('An array of ids becomes an array of documents in the same order, also in
   t.same(queries, [[users[1]?._id, 'nobody', 'u1']])
 })
 
-t.test('An error of a damaged document names its collection, and a result that is too large fails', async (t) => {
-  const damaged = new BsonList('projects', [Buffer.from([8, 0, 0, 0, 2, 0x30, 0, 0])])
-  await t.rejects(filled(damaged, references, read), UnreadableDocument)
-  const inner = Buffer.from(BSON.serialize({ _id: 'x', sent: { cc: ['u1'] } }))
-  inner.writeInt32LE(99, inner.indexOf('cc\0') + 3)
-  const within = new BsonList('projects', [inner])
-  await t.rejects(filled(within, references, read), { name: 'UnreadableDocument', collection: 'projects' })
-  const large = { _id: 'u1', name: 'x'.repeat(1024 * 1024) }
-  const rows = Array.from({ length: 64 }, (_, n) => ({ _id: String(n), by: 'u1' }))
-  const readLarge = async () => listOf([large])
-  await t.rejects(filled(listOf(rows), references, readLarge), ResponseTooLarge)
-  t.equal((await filled(listOf(rows.slice(1)), references, readLarge)).documents.length, 63)
-})
+t.test(
+  'An error of a damaged document names its collection, and a result that is too large fails',
+  { skip: leftToGate },
+  async (t) => {
+    const damaged = new BsonList('projects', [Buffer.from([8, 0, 0, 0, 2, 0x30, 0, 0])])
+    await t.rejects(filled(damaged, references, read), UnreadableDocument)
+    const inner = Buffer.from(BSON.serialize({ _id: 'x', sent: { cc: ['u1'] } }))
+    inner.writeInt32LE(99, inner.indexOf('cc\0') + 3)
+    const within = new BsonList('projects', [inner])
+    await t.rejects(filled(within, references, read), { name: 'UnreadableDocument', collection: 'projects' })
+    const large = { _id: 'u1', name: 'x'.repeat(1024 * 1024) }
+    const rows = Array.from({ length: 64 }, (_, n) => ({ _id: String(n), by: 'u1' }))
+    const readLarge = async () => listOf([large])
+    await t.rejects(filled(listOf(rows), references, readLarge), ResponseTooLarge)
+    t.equal((await filled(listOf(rows.slice(1)), references, readLarge)).documents.length, 63)
+  },
+)
 
-t.test('A repeated id is too large before its document is copied', async (t) => {
+t.test('A repeated id is too large before its document is copied', { skip: leftToGate }, async (t) => {
   // Together the copies would be larger than a Buffer can be on Node 20.
   const large = { _id: 'u1', name: 'x'.repeat(300_000) }
   const row = { _id: '1', to: Array(20_000).fill('u1') }
@@ -125,7 +130,7 @@ t.test('A repeated id is too large before its document is copied', async (t) => 
   )
 })
 
-t.test('Documents that are too large together fail before all are fetched', async (t) => {
+t.test('Documents that are too large together fail before all are fetched', { skip: leftToGate }, async (t) => {
   const row = { _id: '1', to: Array.from({ length: 20_000 }, (_, n) => `u${n}`) }
   let fetched = 0
   const fetch = async () => {
@@ -144,29 +149,33 @@ t.test('Without ids there is no query', async (t) => {
   t.same(queries, [])
 })
 
-t.test('Thousands of ids are fetched a thousand at a time, and others have their turn meanwhile', async (t) => {
-  const ids = Array.from({ length: 2500 }, (_, n) => `a${n}`)
-  let turns = 0
-  let isOver = false
-  const others = (async () => {
-    for (; !isOver; turns++) await setImmediate()
-  })()
-  const told: number[] = []
-  const charge = async (more: number) => {
-    told.push(more)
-  }
-  const rows = listOf([{ _id: '1', sent: { cc: ids } }])
-  const [found] = objectsOf(await filled(rows, references, read, { charge }))
-  isOver = true
-  await others
-  t.same(found, { _id: '1', sent: { cc: [] } })
-  t.same(
-    queries.map((each) => (each as unknown[]).length),
-    [1000, 1000, 500],
-  )
-  t.ok(turns >= 4, `${turns} turns`)
-  t.equal(told.length, 1)
-})
+t.test(
+  'Thousands of ids are fetched a thousand at a time, and others have their turn meanwhile',
+  { skip: leftToGate },
+  async (t) => {
+    const ids = Array.from({ length: 2500 }, (_, n) => `a${n}`)
+    let turns = 0
+    let isOver = false
+    const others = (async () => {
+      for (; !isOver; turns++) await setImmediate()
+    })()
+    const told: number[] = []
+    const charge = async (more: number) => {
+      told.push(more)
+    }
+    const rows = listOf([{ _id: '1', sent: { cc: ids } }])
+    const [found] = objectsOf(await filled(rows, references, read, { charge }))
+    isOver = true
+    await others
+    t.same(found, { _id: '1', sent: { cc: [] } })
+    t.same(
+      queries.map((each) => (each as unknown[]).length),
+      [1000, 1000, 500],
+    )
+    t.ok(turns >= 4, `${turns} turns`)
+    t.equal(told.length, 1)
+  },
+)
 
 t.test('A caller who has gone ends the work on its references', async (t) => {
   const caller = new AbortController()

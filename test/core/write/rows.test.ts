@@ -7,6 +7,7 @@ import { fail, type RowFormat, rowsWriter, writeAll } from '../../../src/core/wr
 import { idOf } from '../../../src/core/write/unreadable.js'
 import { fileOf } from '../../support/formats.js'
 import { type Elements, listOf, plain, stored } from '../../support/stored.js'
+import { leftToGate } from '../../support/thorough.js'
 
 /** Writes the ids. A document `bad` fails after a part of it, one `none` has no row, and one `large` has two slices. */
 const format: RowFormat = {
@@ -83,22 +84,26 @@ t.test('only copies require an id that is a text', async (t) => {
   t.match(damaged.failures, [{ id: '?', field: '', message: /cannot be read/ }])
 })
 
-t.test('a record that is too large is left out, unless records before it have taken the room', async (t) => {
-  const half = 'x'.repeat(MAX_RESPONSE_BYTES / 2)
-  const large: RowFormat = {
-    ...format,
-    write({ bytes }, out) {
-      for (const _ of idOf(bytes)) out.text(half)
-    },
-  }
-  const { text, failures } = fileOf(large, listWith('xxx'), new Output())
-  t.equal(text, '<>')
-  t.match(failures, [
-    { id: 'xxx', field: '', message: `things xxx: the document becomes more than ${MAX_RESPONSE_BYTES / 2} bytes` },
-  ])
-  t.throws(() => fileOf(large, listWith('x xx'), new Output()), new ResponseTooLarge())
-  t.throws(() => [...writeAll(listWith('xxx').documents, large, new Output())], new ResponseTooLarge())
-})
+t.test(
+  'a record that is too large is left out, unless records before it have taken the room',
+  { skip: leftToGate },
+  async (t) => {
+    const half = 'x'.repeat(MAX_RESPONSE_BYTES / 2)
+    const large: RowFormat = {
+      ...format,
+      write({ bytes }, out) {
+        for (const _ of idOf(bytes)) out.text(half)
+      },
+    }
+    const { text, failures } = fileOf(large, listWith('xxx'), new Output())
+    t.equal(text, '<>')
+    t.match(failures, [
+      { id: 'xxx', field: '', message: `things xxx: the document becomes more than ${MAX_RESPONSE_BYTES / 2} bytes` },
+    ])
+    t.throws(() => fileOf(large, listWith('x xx'), new Output()), new ResponseTooLarge())
+    t.throws(() => [...writeAll(listWith('xxx').documents, large, new Output())], new ResponseTooLarge())
+  },
+)
 
 t.test('an error ends the work if nothing is to be left out, and any other error always does', async (t) => {
   const error = new Error('other')

@@ -12,7 +12,7 @@ import { BsonDocument } from '../../../src/core/bson/reader.js'
 import { UnreadableDocument } from '../../../src/core/write/errors.js'
 import { damages } from '../../support/damages.js'
 import { documentOf, type Elements, plain, stored, writerOf } from '../../support/stored.js'
-import { isThorough, runs } from '../../support/thorough.js'
+import { isThorough, leftToGate, runs } from '../../support/thorough.js'
 
 interface Sample {
   write: ReturnType<typeof writerOf>['document']
@@ -172,19 +172,23 @@ t.test('A change of any single byte gives valid JSON or an UnreadableDocument', 
   t.ok(count > runs(3000, 10_000), `${count} mutations`)
 })
 
-t.test('A cut at any byte, or the loss of any byte, gives valid JSON or an UnreadableDocument', async (t) => {
-  for (const one of small) {
-    for (const bytes of one.documents) {
-      for (let at = 0; at < bytes.length; at++) {
-        endure(one, bytes.subarray(0, at), neighbour)
-        endure(one, relength(Buffer.from(bytes.subarray(0, at))), neighbour)
-        endure(one, Buffer.concat([bytes.subarray(0, at), bytes.subarray(at + 1)]), Buffer.alloc(64))
-        endure(one, relength(Buffer.concat([bytes.subarray(0, at), bytes.subarray(at + 1)])), Buffer.alloc(64))
+t.test(
+  'A cut at any byte, or the loss of any byte, gives valid JSON or an UnreadableDocument',
+  { skip: leftToGate },
+  async (t) => {
+    for (const one of small) {
+      for (const bytes of one.documents) {
+        for (let at = 0; at < bytes.length; at++) {
+          endure(one, bytes.subarray(0, at), neighbour)
+          endure(one, relength(Buffer.from(bytes.subarray(0, at))), neighbour)
+          endure(one, Buffer.concat([bytes.subarray(0, at), bytes.subarray(at + 1)]), Buffer.alloc(64))
+          endure(one, relength(Buffer.concat([bytes.subarray(0, at), bytes.subarray(at + 1)])), Buffer.alloc(64))
+        }
       }
     }
-  }
-  t.pass()
-})
+    t.pass()
+  },
+)
 
 t.test('Random bytes give valid JSON or an UnreadableDocument', async (t) => {
   fc.assert(

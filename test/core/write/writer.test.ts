@@ -13,6 +13,7 @@ import { CodeGenerator } from '../../../src/core/write/generator.js'
 import { compileDocuments } from '../../../src/core/write/writer.js'
 import { oneLine } from '../../support/oracle.js'
 import { documentOf, type Elements, int32Bytes, plain, Raw, stored, writerOf } from '../../support/stored.js'
+import { leftToGate } from '../../support/thorough.js'
 
 const objectId = new BSON.ObjectId('665f1c2ab8d4e0a1c3f20b17')
 const instant = Type.String({ format: 'date-time' })
@@ -477,23 +478,27 @@ t.test('Damaged bytes are an error, wherever the damage is', async (t) => {
   }
 })
 
-t.test('A response beyond the limit is a ResponseTooLarge, and the next write works', async (t) => {
-  const documents = writerOf(Type.Object({ a: Type.String() }))
-  const bytesOf = (text: unknown) => documentOf([['a', text]]).bytes
-  /** The JSON of so many documents with a large text, and of one with another text behind them. */
-  const after = (count: number, text: unknown) =>
-    documents.list(new BsonList('things', [...Array(count).fill(bytesOf(large)), bytesOf(text)]))
-  const megabyte = 1024 * 1024
-  const large = 'x'.repeat(megabyte)
-  t.equal(after(62, large).length, 2 + 62 + 63 * (megabyte + '{"a":""}'.length))
-  const escaped = Buffer.alloc(megabyte / 4).toString()
-  for (const text of [large, stored.string(Buffer.alloc(megabyte, 'x\xff', 'latin1')), escaped]) {
-    t.throws(() => after(63, text), new ResponseTooLarge())
-  }
-  t.equal(after(0, 'é').toString(), '[{"a":"é"}]')
-  const largest = 'x'.repeat(16 * megabyte - 100)
-  t.equal(documents.document(documentOf(plain({ a: largest }))).length, largest.length + '{"a":""}'.length)
-})
+t.test(
+  'A response beyond the limit is a ResponseTooLarge, and the next write works',
+  { skip: leftToGate },
+  async (t) => {
+    const documents = writerOf(Type.Object({ a: Type.String() }))
+    const bytesOf = (text: unknown) => documentOf([['a', text]]).bytes
+    /** The JSON of so many documents with a large text, and of one with another text behind them. */
+    const after = (count: number, text: unknown) =>
+      documents.list(new BsonList('things', [...Array(count).fill(bytesOf(large)), bytesOf(text)]))
+    const megabyte = 1024 * 1024
+    const large = 'x'.repeat(megabyte)
+    t.equal(after(62, large).length, 2 + 62 + 63 * (megabyte + '{"a":""}'.length))
+    const escaped = Buffer.alloc(megabyte / 4).toString()
+    for (const text of [large, stored.string(Buffer.alloc(megabyte, 'x\xff', 'latin1')), escaped]) {
+      t.throws(() => after(63, text), new ResponseTooLarge())
+    }
+    t.equal(after(0, 'é').toString(), '[{"a":"é"}]')
+    const largest = 'x'.repeat(16 * megabyte - 100)
+    t.equal(documents.document(documentOf(plain({ a: largest }))).length, largest.length + '{"a":""}'.length)
+  },
+)
 
 t.test('A response does not change when another one is written', async (t) => {
   const documents = writerOf(Type.Object({ a: Type.String() }))
