@@ -27,7 +27,7 @@ import type { Reader } from '../core/read/reader.js'
 import { type Named, namesOf } from '../core/read/summaries.js'
 import { MOST_RECORDS } from '../core/read/values.js'
 import { type Cell, csvTable } from '../core/write/csv.js'
-import { json, jsonArray } from '../core/write/json.js'
+import { jsonArray } from '../core/write/json.js'
 import type { Output } from '../core/write/output.js'
 import { checkedEntries, type Ranked } from './checked.js'
 import { tooMuch } from './columns.js'
@@ -135,7 +135,7 @@ const listChecked =
     return {
       rows,
       size,
-      format: jsonArray((row: Row, out: Output) => out.text(json(row))),
+      format: jsonArray((row: Row, out: Output) => out.text(JSON.stringify(row))),
       envelope: { before: { success: true }, name: 'data', after: () => ({ _metadata: page }) },
       tag: { besides: [...tag.besides, unmatched] },
       link: linkHeader(page),

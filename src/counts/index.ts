@@ -37,7 +37,7 @@ import {
 } from '../core/read/summaries.js'
 import { listOf, MOST_RECORDS } from '../core/read/values.js'
 import { type Cell, csvTable } from '../core/write/csv.js'
-import { json, jsonArray } from '../core/write/json.js'
+import { jsonArray } from '../core/write/json.js'
 import type { Output } from '../core/write/output.js'
 
 export const COUNTS =
@@ -56,7 +56,7 @@ const summarizeEntries = async (reader: Reader, { query }: Pick<Asked<SummaryQue
     Object.fromEntries(columns.map(({ name, valueIn }) => [name, valueIn(group)]))
   const rows: RowsAnswer<Group> = {
     ...answer,
-    format: jsonArray((group, out) => out.text(json(rowOf(group)))),
+    format: jsonArray((group, out) => out.text(JSON.stringify(rowOf(group)))),
     envelope: { before: { success: true }, name: 'data', after: () => ({ _metadata: metadata }) },
   }
   return { ...rows, rowOf, metadata }

@@ -10,7 +10,7 @@ import { type Choice, type Projection, projectionOf } from '../core/read/project
 import { type Column, type ColumnFormat, tableOf } from '../core/write/columns.js'
 import { csvColumns } from '../core/write/csv.js'
 import { geojson } from '../core/write/geojson.js'
-import { jsonLines, ndjson } from '../core/write/json.js'
+import { asLines, jsonLines, ndjson } from '../core/write/json.js'
 import { type QuestionColumn, questionColumns } from '../core/write/question-columns.js'
 import type { RowFormat } from '../core/write/rows.js'
 import { compileDocuments, type Shown } from '../core/write/writer.js'
@@ -120,12 +120,16 @@ export const rowsOf = (
 ): FileRows => {
   if (name === 'answers') {
     const { columns, rows } = answersTable(columnFormatOf(format as keyof typeof columnFormats, listing))
-    return { choice: { fields: ['answers'] }, columns, named: listedSchemas, format: rows }
+    const lines = format === 'ndjson' ? asLines(rows) : rows
+    return { choice: { fields: ['answers'] }, columns, named: listedSchemas, format: lines }
   }
   const choice = listing as Choice
   const projection = projectionOf(resource, without, choice)
   const { named } = projection
-  if (format === 'ndjson') return { choice, columns: [], named, format: ndjson(projection.compiled(compileDocuments)) }
+  if (format === 'ndjson') {
+    const lines = asLines(ndjson(projection.compiled(compileDocuments)))
+    return { choice, columns: [], named, format: lines }
+  }
   const shown = questions === undefined ? projection : withAnswersLast(projection)
   const asked = questions && questionColumns(questions, namesBeside(resource, projection, listing.labels === 'true'))
   if (format === 'geojson') {

@@ -7,7 +7,7 @@ import { withQuestions } from '../core/read/question-keys.js'
 import type { Reader } from '../core/read/reader.js'
 import type { Selection } from '../core/read/selection.js'
 import { QueryTimeout } from '../core/store/store.js'
-import { json } from '../core/write/json.js'
+import { oneLine } from '../core/write/json.js'
 import { Output } from '../core/write/output.js'
 import { fail, rowsWriter } from '../core/write/rows.js'
 import { Skipped, type Unreadable } from '../core/write/unreadable.js'
@@ -113,5 +113,5 @@ const requireRows = async (reader: Reader, { exported, listing }: Wanted): Promi
 /** The last line of NDJSON lists what was left out. */
 const trailerOf = (format: FormatName, skipped: Skipped | undefined): string =>
   format === 'ndjson' && skipped !== undefined && skipped.records.length > 0
-    ? `${json({ unreadable: skipped.records })}\n`
+    ? `${oneLine(JSON.stringify({ unreadable: skipped.records }))}\n`
     : ''

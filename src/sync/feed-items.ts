@@ -3,7 +3,7 @@ import { Type } from '@sinclair/typebox'
 import { DeletedRecord } from '../../schemas/sync.js'
 import { BsonDocument } from '../core/bson/reader.js'
 import { isInstant } from '../core/bson/values.js'
-import { json, jsonArray } from '../core/write/json.js'
+import { jsonArray } from '../core/write/json.js'
 import type { Output } from '../core/write/output.js'
 import type { OnFailure, RowFormat } from '../core/write/rows.js'
 import { TIME_BYTES, writeTime } from '../core/write/scalars.js'
@@ -38,7 +38,7 @@ export const feedItems = (writeRecord: DocumentWriter): RowFormat<FeedItem> =>
 
 export const writeUnreadable: OnFailure<FeedItem> = (item, error, out) => {
   const { id, message } = describe(item, error)
-  out.text(json({ id, unreadable: true, message }))
+  out.text(JSON.stringify({ id, unreadable: true, message }))
   addStamp(item, out)
 }
 

@@ -23,7 +23,7 @@ export const oneLine = (json: string): string =>
 
 /** The JSON of all documents of a list. */
 export const expectedJson = (schema: TSchema, list: BsonList): string =>
-  oneLine(JSON.stringify(objectsOf(list, { validation: { utf8: false } }).map((document) => pick(schema, document))))
+  JSON.stringify(objectsOf(list, { validation: { utf8: false } }).map((document) => pick(schema, document)))
 
 const pick = (unresolved: TSchema, value: unknown): unknown => {
   const schema = resolve(unresolved)

@@ -52,10 +52,14 @@ export const linkHeader = ({ pageLinks: { next, previous } }: PageMetadata): str
 /** Makes links that repeat the parameters of the request. Only the parameters that place the page differ. */
 export const linker = ({ url, base }: Pick<Asked, 'url' | 'base'>) => {
   const { pathname, searchParams } = new URL(url, 'http://localhost')
-  const repeated = [...searchParams].filter(([name]) => !['page', 'perPage', 'cursor', 'after'].includes(name))
+  const address = `${base()}${pathname}`
+  const parametersOf = (values: Iterable<[string, string | number | undefined]>) =>
+    Array.from(values, ([name, value]) => value !== undefined && `${name}=${encodeURIComponent(value)}`).filter(Boolean)
+  const repeated = parametersOf(
+    [...searchParams].filter(([name]) => !['page', 'perPage', 'cursor', 'after'].includes(name)),
+  )
   return (own: Readonly<Record<string, string | number | undefined>>): string => {
-    const given = Object.entries(own).filter(([, value]) => value !== undefined)
-    const parameters = [...repeated, ...given].map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`)
-    return [`${base()}${pathname}`, ...(parameters.length > 0 ? [parameters.join('&')] : [])].join('?')
+    const parameters = [...repeated, ...parametersOf(Object.entries(own))]
+    return parameters.length > 0 ? `${address}?${parameters.join('&')}` : address
   }
 }

@@ -4,7 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isKnown } from '../http/caller.js'
 import { runInSlices } from '../limits/work.js'
 import { etagOf } from '../write/etag.js'
-import { json, writeValue } from '../write/json.js'
+import { writeValue } from '../write/json.js'
 import { Output } from '../write/output.js'
 import { writeAll } from '../write/rows.js'
 import type { Answer, RowsAnswer } from './answer.js'
@@ -51,9 +51,10 @@ export const sender = (app: FastifyInstance): Send => {
 }
 
 function* written<R>({ rows, format, envelope, skipped, onFailure }: RowsAnswer<R>, out: Output): Generator<void> {
-  if (envelope !== undefined) out.text(`${json(envelope.before).slice(0, -1)},${json(envelope.name)}:`)
+  if (envelope !== undefined)
+    out.text(`${JSON.stringify(envelope.before).slice(0, -1)},${JSON.stringify(envelope.name)}:`)
   yield* writeAll(rows, format, out, skipped?.add ?? onFailure)
   if (envelope === undefined) return
-  const after = json(envelope.after()).slice('{'.length)
+  const after = JSON.stringify(envelope.after()).slice('{'.length)
   out.text(after === '}' ? after : `,${after}`)
 }

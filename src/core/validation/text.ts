@@ -162,10 +162,11 @@ export type Checked = { value: unknown } | { errors: readonly InputError[] }
 
 /** Compiles an object schema into a function that checks input. It gives the values, with types and defaults, or the errors. */
 export const textChecker = (schema: TObject): ((input: Readonly<Record<string, unknown>>) => Checked) => {
-  const properties = Object.entries(schema.properties)
+  const { properties } = schema
   const validate = validatorOf(schema)
   return (input) => {
-    const given = properties.filter(([name]) => Object.hasOwn(input, name))
+    const known = Object.keys(input).filter((name) => Object.hasOwn(properties, name))
+    const given = known.map((name) => [name, properties[name] as TSchema] as const)
     const value = { ...input }
     for (const [name, property] of given) {
       const { type, maximum, format, explode } = property

@@ -1,6 +1,6 @@
 // Writes values of Type.Unknown, which are shown as they are stored, whatever they are.
 import { Bson, type Bytes, type Element, elements } from '../bson/reader.js'
-import { json, type ScalarWriter, scalars, WrongValue } from './scalars.js'
+import { type ScalarWriter, scalars, WrongValue } from './scalars.js'
 
 /** How deep values of Type.Unknown may nest. MongoDB stores at most 100 levels. */
 const MAX_DEPTH = 100
@@ -44,7 +44,7 @@ const writeNested = (input: Bytes, type: number, at: number, output: Bytes, begi
   bytes[to++] = isArray ? openArray : openObject
   for (const element of isArray ? elements(input.bytes, at) : members(input.bytes, at)) {
     if (to > begin + 1) bytes[to++] = comma
-    if (!isArray) to += bytes.write(`${json(element.name)}:`, to)
+    if (!isArray) to += bytes.write(`${JSON.stringify(element.name)}:`, to)
     to = writeNested(input, element.type, element.at, output, to, depth + 1)
   }
   bytes[to++] = isArray ? closeArray : closeObject

@@ -15,7 +15,7 @@ const step = Buffer.allocUnsafeSlow(STEP_BYTES)
  * The version of what the serializer writes. Increase it when the same documents with the same schemas are written in
  * another way, so that callers do not keep the old response. test/core/write/etag.test.ts fails until you do.
  */
-export const FORMAT = 3
+export const FORMAT = 4
 
 /** A change of the schemas changes the responses as well. */
 const VERSION = hash('sha1', JSON.stringify([FORMAT, ...namedSchemas.values(), ...listedSchemas.values()])).slice(0, 8)

@@ -4,7 +4,7 @@ import type { TSchema } from '@sinclair/typebox'
 import { annotationOf, isJoined, joined, storedBranches } from '../../../schemas/kit.js'
 import { Bson } from '../bson/reader.js'
 import { any, closeArray, closeObject, comma, openArray, openObject } from './any.js'
-import { json, scalars, type Writer } from './scalars.js'
+import { scalars, type Writer } from './scalars.js'
 
 /** The first line of each generated function. */
 const DESTRUCTURE_BUFFERS = 'const { bytes } = input, { bytes: json, view } = output'
@@ -196,7 +196,7 @@ const findField = ({ name }: Field, i: number): string => {
 /** Code that writes the name and the value of a field, if the document has it. */
 const writeField = (field: Field, i: number, fields: readonly Field[]): string => {
   const isNeverFirst = fields.slice(0, i).some(({ required }) => required)
-  const label = writeText(`,${json(field.property)}:`)
+  const label = writeText(`,${JSON.stringify(field.property)}:`)
   const first = isNeverFirst ? '' : `if (to === start) json[to] = ${openObject}`
   return ifPresent(field, i, { ...label, code: `${label.code}\n${first}` })
 }

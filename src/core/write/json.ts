@@ -6,12 +6,10 @@ import type { BsonDocument } from '../bson/reader.js'
 import type { ColumnFormat } from './columns.js'
 import type { Output } from './output.js'
 import type { RowFormat } from './rows.js'
-import { json, scalars, unquoted } from './scalars.js'
+import { scalars, unquoted } from './scalars.js'
 import type { DocumentWriter } from './writer.js'
 
 const quote = 0x22
-
-export { json }
 
 export const jsonArray = <T = BsonDocument>(write: RowFormat<T>['write']): RowFormat<T> => ({
   begin: '[',
@@ -28,13 +26,13 @@ export function* writeValue(value: unknown, out: Output): Generator<void> {
   let written = out.length
   const isNested = (each: unknown) => typeof each === 'object' && each !== null
   function* write(value: unknown): Generator<void> {
-    if (!isNested(value) || !Object.values(value as object).some(isNested)) out.text(json(value))
+    if (!isNested(value) || !Object.values(value as object).some(isNested)) out.text(JSON.stringify(value))
     else {
       const isList = Array.isArray(value)
       let before = isList ? '[' : '{'
       for (const [name, each] of Object.entries(value as object)) {
         if (each === undefined) continue
-        out.text(isList ? before : `${before}${json(name)}:`)
+        out.text(isList ? before : `${before}${JSON.stringify(name)}:`)
         yield* write(each)
         before = ','
       }
@@ -55,10 +53,34 @@ export const ndjson = (write: DocumentWriter): RowFormat => ({
   },
 })
 
+/** What JSON allows in a text, but many programs take for the end of a line; and its escape. */
+const LINE_ENDS = [
+  ['\u0085', '\\u0085'],
+  ['\u2028', '\\u2028'],
+  ['\u2029', '\\u2029'],
+] as const
+
+/** JSON in which no program finds the end of a line. */
+export const oneLine = (json: string): string =>
+  LINE_ENDS.reduce((text, [end, escaped]) => text.replaceAll(end, escaped), json)
+
+/** The same for rows that are lines of JSON. */
+export const asLines = ({ write, ...format }: RowFormat): RowFormat => ({
+  ...format,
+  *write(record, out) {
+    const start = out.length
+    yield* write(record, out) ?? []
+    const lines = out.target.bytes.subarray(start, out.length)
+    if (!LINE_ENDS.some(([end]) => lines.includes(end))) return
+    out.length = start
+    out.text(oneLine(lines.toString()))
+  },
+})
+
 /** Objects without nested ones, whose names are paths. */
 export const jsonColumns: ColumnFormat = {
   header: () => '',
-  label: (name, isFirst) => `${isFirst ? '{' : ','}${json(name)}:`,
+  label: (name, isFirst) => `${isFirst ? '{' : ','}${JSON.stringify(name)}:`,
   missing: '',
   writerOf: (schema, generator) => ({ writer: generator.writerOf(schema), kind: 'text' }),
   functions: {},
@@ -79,6 +101,6 @@ export const serializerCompiler = (({ schema }: { schema: TSchema }) => {
   const { properties = {} } = namedSchemas.get(schema.$ref) ?? schema
   const names = Object.keys(properties)
   return (payload: Readonly<Record<string, unknown>>) =>
-    json(Object.fromEntries(names.map((name) => [name, payload[name]])))
+    JSON.stringify(Object.fromEntries(names.map((name) => [name, payload[name]])))
   // The cast is necessary because Fastify passes schemas of any kind, and those of the service are TypeBox's.
 }) as unknown as FastifySerializerCompiler<unknown>

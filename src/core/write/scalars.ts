@@ -39,31 +39,14 @@ const escapes = Array.from({ length: 256 }, (_, byte) => {
   return byte < 0x80 && escaped.length > 1 ? escaped : undefined
 })
 
-/** Characters that JSON allows in a string, but at which many programs that read lines end one. */
-const LINE_ENDS = /[\u0085\u2028\u2029]/g
-const escapedLineEnd = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
-
-/** A value as JSON in which no program finds the end of a line. */
-export const json = (value: unknown): string => JSON.stringify(value).replace(LINE_ENDS, escapedLineEnd)
-
-/**
- * Whether none of the four bytes of a word is a control character, a quote, a backslash, or 0xc2 or 0xe2, with which the line
- * ends begin. The highest bit of a byte is set if it is one of them.
- */
+/** Whether none of the four bytes of a word is a control character, a quote or a backslash. The highest bit of each that is one is set. */
 const isPlain = (word: number): boolean => {
   const quotes = word ^ 0x2222_2222
   const backslashes = word ^ 0x5c5c_5c5c
-  const begins = (word & 0xdfdf_dfdf) ^ 0xc2c2_c2c2
-  const ascii =
+  const found =
     ((word - 0x2020_2020) & ~word) | ((quotes - 0x0101_0101) & ~quotes) | ((backslashes - 0x0101_0101) & ~backslashes)
-  return ((ascii | ((begins - 0x0101_0101) & ~begins)) & 0x8080_8080) === 0
+  return (found & 0x8080_8080) === 0
 }
-
-/** Whether a line end begins at a byte that is 0xc2 or 0xe2. */
-const isLineEnd = (source: Buffer, at: number): boolean =>
-  source[at] === 0xc2
-    ? source[at + 1] === 0x85
-    : source[at + 1] === 0x80 && ((source[at + 2] as number) & 0xfe) === 0xa8
 
 /** Copies the UTF-8 bytes from `start` to `end` as a JSON string, with the necessary escapes. */
 const text = (input: Bytes, start: number, end: number, output: Bytes, begin: number): number => {
@@ -84,13 +67,8 @@ const text = (input: Bytes, start: number, end: number, output: Bytes, begin: nu
     }
     const byte = source[at++] as number
     const escaped = escapes[byte]
-    if (escaped !== undefined) for (const each of escaped) target[to++] = each
-    else if ((byte & 0xdf) !== 0xc2 || !isLineEnd(source, at - 1)) target[to++] = byte
-    else {
-      const next = at + (byte === 0xc2 ? 1 : 2)
-      to += target.write(escapedLineEnd(source.toString('utf8', at - 1, next)), to)
-      at = next
-    }
+    if (escaped === undefined) target[to++] = byte
+    else for (const each of escaped) target[to++] = each
   }
   target[to++] = quote
   return to

@@ -2,7 +2,6 @@
 import { Bson, type BsonDocument } from '../bson/reader.js'
 import { fieldOf, stringOf } from '../bson/values.js'
 import { MAX_RESPONSE_BYTES, ResponseTooLarge, type UnreadableDocument } from './errors.js'
-import { json } from './json.js'
 import type { OnFailure } from './rows.js'
 
 export interface Unreadable {
@@ -19,7 +18,7 @@ export class Skipped {
 
   readonly add: OnFailure = (record, error) => {
     const described = describe(record, error)
-    this.#size += json(described).length
+    this.#size += JSON.stringify(described).length
     if (this.#size > this.maxSize) throw new ResponseTooLarge()
     this.records.push(described)
   }

@@ -47,11 +47,13 @@ const written: Record<number, string> = {
   1: 'bf2fc3ae715f9ca6c254cc4f183bccb395e2f2ef42a4b2027e459250dfec3744',
   2: 'c47807c3f002603b06c3426c18cf06e53698711d32b44b7ba23e8c0840f9baea',
   3: '97b3673c9550093cd93c4dff871bf40dbe3f6e797dcfa06ff1c7c24fe025510d',
+  4: '746e86ce3457470737002f2eb4aa152eda90638b0155ce89f2b27897f1295756',
 }
 
 const listsWritten: Record<number, string> = {
   2: '0debc3bc5b3371aa4ab80100986789162df485575fe201274cf6fd17a4475938',
   3: '53296ec593c90be0163053c0374d5be12f04d2c77fb44af2b5f8d4580d87d245',
+  4: '53296ec593c90be0163053c0374d5be12f04d2c77fb44af2b5f8d4580d87d245',
 }
 
 t.test('What the serializer writes changes only together with FORMAT', async (t) => {

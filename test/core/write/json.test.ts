@@ -9,7 +9,7 @@ import { Problem } from '../../../schemas/envelope.js'
 import { namedSchemas } from '../../../schemas/index.js'
 import { refTo } from '../../../schemas/kit.js'
 import { problem } from '../../../src/core/problems/problems.js'
-import { jsonArray, ndjson, serializerCompiler } from '../../../src/core/write/json.js'
+import { asLines, jsonArray, ndjson, serializerCompiler } from '../../../src/core/write/json.js'
 import { compileDocuments } from '../../../src/core/write/writer.js'
 import { fileOf, itemsOf, mixedLists } from '../../support/formats.js'
 import { oneLine } from '../../support/oracle.js'
@@ -19,10 +19,10 @@ t.test('each line is an item, and a page is an array of the same items', async (
   fc.assert(
     fc.property(mixedLists(EntryListItem, 'entries'), (list) => {
       const { items, failures } = itemsOf(EntryListItem, list)
-      const lines = fileOf(ndjson(write), list)
+      const lines = fileOf(asLines(ndjson(write)), list)
       const page = fileOf(jsonArray(write), list)
       assert.equal(lines.text, items.map((item) => `${oneLine(JSON.stringify(item))}\n`).join(''))
-      assert.equal(page.text, oneLine(JSON.stringify(items)))
+      assert.equal(page.text, JSON.stringify(items))
       assert.deepEqual([lines.failures, page.failures], [failures, failures])
     }),
     { numRuns: 30 },
