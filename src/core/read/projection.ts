@@ -47,7 +47,9 @@ export const projectionOf = (
   const inOrder = (some: readonly string[] | undefined) => some && [...new Set(some)].sort().join()
   const parts = [resource.collection, shape, without, inOrder(fields), inOrder(expand), embed, names, labels, answers]
   const name = parts.join(' ')
-  const projection = kept.get(name) ?? make(resource, without, choice, resource[shape])
+  const known = kept.get(name)
+  if (known !== undefined) return known
+  const projection = make(resource, without, choice, resource[shape])
   kept.set(name, projection)
   return projection
 }

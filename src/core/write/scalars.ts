@@ -28,7 +28,6 @@ export const OVERHANG = 4
 
 const quote = 0x22
 const zero = 0x30
-const minus = 0x2d
 const point = 0x2e
 const colon = 0x3a
 const DAY = 86_400_000
@@ -97,33 +96,6 @@ const decimals = (value: number, least: number, { bytes }: Bytes, to: number): n
     rest = next
   }
   return to + count
-}
-
-/** Numbers with at most this many decimal places, up to LARGEST_SCALED, are written without V8's conversion. */
-const PLACES = 8
-const SCALE = 10 ** PLACES
-const LARGEST_SCALED = 1e7
-
-/** Writes a finite number as JSON.stringify does. */
-const double = (value: number, at: number, output: Bytes, begin: number): number => {
-  const size = Math.abs(value)
-  const scaled = Math.round(size * SCALE)
-  // Two different decimals of at most 15 digits are never the same double. So if these digits give the number exactly,
-  // they are also its shortest form.
-  if (size >= LARGEST_SCALED || scaled / SCALE !== size || (size < 1e-6 && size !== 0)) {
-    if (!Number.isFinite(value)) throw new WrongValue(`is ${value}, which JSON cannot represent`, at)
-    return ascii(String(value), output, begin)
-  }
-  let to = begin
-  if (value < 0) output.bytes[to++] = minus
-  const whole = Math.trunc(size)
-  to = decimals(whole, 1, output, to)
-  let fraction = scaled - whole * SCALE
-  if (fraction === 0) return to
-  let places = PLACES
-  for (; fraction % 10 === 0; fraction /= 10) places -= 1
-  output.bytes[to++] = point
-  return decimals(fraction, places, output, to)
 }
 
 /** A cache of `"YYYY-MM-DDT` for days that were written before. The slot of a day is its number modulo DAYS. */
@@ -202,7 +174,11 @@ const number: ScalarWriter = {
   expected: 'a number',
   bsonTypes: [Bson.double, Bson.int32, Bson.int64],
   write: ({ view }, type, at, output, to) => {
-    if (type === Bson.double) return double(view.getFloat64(at, true), at, output, to)
+    if (type === Bson.double) {
+      const value = view.getFloat64(at, true)
+      if (!Number.isFinite(value)) throw new WrongValue(`is ${value}, which JSON cannot represent`, at)
+      return ascii(String(value), output, to)
+    }
     const value = type === Bson.int32 ? view.getInt32(at, true) : view.getBigInt64(at, true)
     return value >= 0 && value < 2 ** 31 ? decimals(Number(value), 1, output, to) : ascii(String(value), output, to)
   },

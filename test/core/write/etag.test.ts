@@ -107,7 +107,7 @@ t.test('The tag is made in steps, depends on all bytes, and does not on where th
     [[1000], 1],
     [[3_000_000], 6],
     [Array<number>(3000).fill(1000), 6],
-    [[500_000, 3_000_000, 100], 7],
+    [[500_000, 3_000_000, 100], 6],
   ] as const) {
     const documents = (last: string) => sizes.map((size) => documentOf(plain({ text: 'x'.repeat(size) + last })))
     const { tag, count } = tagged(documents('a'))
