@@ -144,7 +144,7 @@ export const collections = {
   apiKeys: collection([], {
     ...owned,
     name: Type.String(),
-    hash: Type.String({ pattern: '^(restricted:[0-9a-f]{16}:)?[0-9a-f]{64}$' }),
+    hash: Type.String({ pattern: '^(restricted:)?[0-9a-f]{64}$' }),
     createdAt: Type.Date(),
     expiresAt: dateOrNone,
     revokedAt: dateOrNone,

@@ -31,13 +31,12 @@ interface Restrictions {
   readonly from?: unknown
 }
 
-/** What stands before the hash of a restricted key. It shows whether its restrictions were changed. */
-export const markOf = ({ only, from }: Restrictions): string =>
-  only || from ? `restricted:${hash('sha256', JSON.stringify([only, from])).slice(0, 16)}:` : ''
+/** What stands before the hash of a restricted key. */
+export const markOf = ({ only, from }: Restrictions): string => (only || from ? 'restricted:' : '')
 
 /**
- * The SHA-256 of a key in hexadecimal. Only this is stored, never the key itself. The hash of a restricted key is of its
- * restrictions too, and marked: so it is refused where they were changed, and by releases that know of no restrictions.
+ * The SHA-256 of a key in hexadecimal. Only this is stored, never the key itself. That of a restricted key is marked: so it is
+ * refused where its restrictions were taken away, and by releases that know of none.
  */
 export const hashOf = (key: string, restrictions: Restrictions = {}): string => {
   const mark = markOf(restrictions)

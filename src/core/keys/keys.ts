@@ -2,22 +2,20 @@
 // stored. Other programs may write to the database too, so a stored key that does not match its schema is refused.
 import { Value, type ValueError } from '@sinclair/typebox/value'
 import { LRUCache } from 'lru-cache'
+import { ownText } from '../bson/values.js'
 import { type ApiKeyDocument, collections, type OrganisationDocument } from '../documents/collections.js'
-import type { FairScheduler } from '../limits/scheduler.js'
+import { type FairScheduler, SMALL } from '../limits/scheduler.js'
 import type { Scope } from '../pipelines/stages.js'
 import type { Store } from '../store/store.js'
 import { rangesOf } from '../validation/addresses.js'
 import { hashOf, keyIdOf, makeKey, markOf, type RandomInteger } from './format.js'
-import { sharedLookUp } from './look-ups.js'
 
 /** How long a stored key is known without a query, in milliseconds. */
 const KNOWN_MS = 25_000
 /** How long after a revocation a request may begin to read, in milliseconds: it may wait behind KNOWN_MS. */
 export const REVOKED_MS = 30_000
-/** How long an unknown key is refused without a query, in milliseconds. */
-const UNKNOWN_MS = 5000
-/** The size of each cache. There are two, so that unknown keys cannot displace known ones. With `max` it would take 3 ms to make. */
-const CACHED_KEYS = { maxSize: 10_000, sizeCalculation: () => 1 }
+/** The cache of keys. What is looked up takes no room, so unknown ids displace none. With `max` it would take 3 ms to make. */
+const CACHE = { maxSize: 10_000, sizeCalculation: () => 1, backgroundFetchSize: 0 }
 /** How long a key counts as in use after it was used, in milliseconds. */
 const IN_USE_MS = 3_600_000
 /** How often the last use of a key is written, in milliseconds. */
@@ -47,9 +45,10 @@ export interface RefusedKey {
   readonly organisation?: string
 }
 
-/** A stored key that matches its schema, and its organisation if that exists. */
+/** A stored key, and its organisation if that exists. */
 interface FoundKey {
-  readonly document: ApiKeyDocument
+  /** Undefined if it does not match its schema. */
+  readonly document: ApiKeyDocument | undefined
   readonly organisation: OrganisationDocument | undefined
   /** Whether it may be used from an address. Undefined if it may from all. */
   readonly isFrom: ((address: string) => boolean) | undefined
@@ -103,32 +102,27 @@ export const keysOf = (
   onError: (error: unknown, what: string) => void,
   { scheduler, now = Date.now, elapsed = () => performance.now() }: KeysOptions = {},
 ) => {
-  const known = new LRUCache<string, FoundKey>(CACHED_KEYS)
-  /** Until when the ids of unknown keys are refused. */
-  const unknown = new LRUCache<string, number>(CACHED_KEYS)
-
-  const lookUp = sharedLookUp(async (keyId) => {
-    const queriedAt = elapsed()
+  const lookUp = async (keyId: string): Promise<FoundKey | undefined> => {
+    const until = elapsed() + KNOWN_MS
     const document = await store.dangerouslyFind('apiKeys', keyId)
-    const error = document && errorIn(document)
-    if (error !== undefined) onError(new InvalidKey(keyId, error), 'a stored key is invalid and is refused')
-    if (document === undefined || error !== undefined) {
-      known.delete(keyId)
-      unknown.set(keyId, queriedAt + UNKNOWN_MS)
-      return undefined
+    if (document === undefined) return undefined
+    const error = errorIn(document)
+    if (error !== undefined) {
+      onError(new InvalidKey(keyId, error), 'a stored key is invalid and is refused')
+      return { document: undefined, organisation: undefined, isFrom: undefined, until }
     }
     const organisation = await store.dangerouslyFind('organisations', document.organisation)
-    const isFrom = document.from && rangesOf(document.from)
-    const found = { document, organisation, isFrom, until: queriedAt + KNOWN_MS }
-    known.set(keyId, found)
-    return found
-  }, scheduler)
+    return { document, organisation, isFrom: document.from && rangesOf(document.from), until }
+  }
+  const known = new LRUCache<string, FoundKey>({ ...CACHE, fetchMethod: lookUp })
 
   const find = async (keyId: string, address: string): Promise<FoundKey | undefined> => {
-    const cached = known.get(keyId)
-    if (cached !== undefined && elapsed() < cached.until) return cached
-    if (elapsed() < (unknown.get(keyId) ?? 0)) return undefined
-    return lookUp(keyId, cached === undefined ? address : undefined)
+    const found = known.get(keyId)
+    if (found !== undefined) return known.fetch(keyId, { forceRefresh: found.until <= elapsed() })
+    // A flood of ids waits by address, so that it can neither use up all connections nor keep others from looking up theirs.
+    // An address may be a part of a long header, which the scheduler would keep with it.
+    const ticket = await scheduler?.enter(ownText(`address ${address}`), SMALL)
+    return known.fetch(keyId).finally(() => ticket?.release())
   }
 
   /** Writes the last use of a key, at most once a minute. No request waits for this. */
@@ -147,8 +141,7 @@ export const keysOf = (
   }
 
   /**
-   * Issues a key, which is shown once, and returns it with what is stored of it. A key that was tried before it was issued
-   * is accepted after UNKNOWN_MS.
+   * Issues a key, which is shown once, and returns it with what is stored of it.
    * @param randomInteger only for the demo, whose keys are always the same
    * @throws NotIssued if the organisation does not exist or is being removed
    */
@@ -157,7 +150,7 @@ export const keysOf = (
     randomInteger?: RandomInteger,
   ) => {
     const key = makeKey(randomInteger)
-    // Cursors, entity tags and the hash depend on the order.
+    // Cursors and entity tags depend on the order.
     const lists = Object.entries(only ?? {}).map(([kind, ids]) => [kind, ids.toSorted()])
     const sorted = Object.fromEntries(lists.sort())
     const restrictions = { ...(only && { only: sorted }), ...(from && { from: from.toSorted() }) }
@@ -250,7 +243,8 @@ export const keysOf = (
      */
     ending(withinMs: number): number {
       const isInUse = ({ until }: { until: number }) => elapsed() - until < IN_USE_MS
-      const isEnding = ({ document: { expiresAt, revokedAt, successor } }: FoundKey) => {
+      const isEnding = ({ document }: FoundKey) => {
+        const { expiresAt, revokedAt, successor } = document ?? {}
         const leftMs = (expiresAt?.getTime() ?? Number.POSITIVE_INFINITY) - now()
         return leftMs > 0 && leftMs < withinMs && !revokedAt && successor === undefined
       }
@@ -263,7 +257,7 @@ export const keysOf = (
       if (keyId === undefined) return { refused: 'malformed' }
       const found = await find(keyId, address)
       // The duration of this comparison can reveal only the hash, from which a key of 196 random bits cannot be derived.
-      if (found?.document.hash !== hashOf(key, found?.document)) return { refused: 'unknown' }
+      if (found?.document?.hash !== hashOf(key, found?.document)) return { refused: 'unknown' }
       const { organisation, name, expiresAt, revokedAt, only } = found.document
       // Cursors and entity tags depend on the order.
       const without = found.document.without?.toSorted()
@@ -281,7 +275,7 @@ export const keysOf = (
 
 const timeOf = (date: unknown): number => (date instanceof Date && date.getTime()) || 0
 
-/** What is wrong with a stored key if its restrictions are not those that it was issued with. */
+/** What is wrong with a stored key if its restrictions were added or taken away later: it must not be rotated. */
 export const changeIn = (document: ApiKeyDocument): string | undefined =>
   document.hash.slice(0, -HASH_LENGTH) === markOf(document)
     ? undefined

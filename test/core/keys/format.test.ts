@@ -23,7 +23,7 @@ t.test('a mistyped key has no id', async (t) => {
   for (const text of ['', 'fda_', key.slice(1), `${key}x`, key.toUpperCase()]) t.equal(keyIdOf(text), undefined)
 })
 
-t.test('the hash of a key is its SHA-256, or that of the key with its restrictions, marked as such', async (t) => {
+t.test('the hash of a key is its SHA-256, and that of a restricted key is marked', async (t) => {
   const key = makeKey()
   const sha256 = createHash('sha256').update(key).digest('hex')
   t.equal(hashOf(key), sha256)
@@ -32,11 +32,12 @@ t.test('the hash of a key is its SHA-256, or that of the key with its restrictio
     ...[{ only: { project: ['a'] } }, { only: { form: ['a'] } }, { only: { project: ['a', 'b'] } }],
     ...[{ from: ['::1'] }, { only: { form: ['a'] }, from: ['::1'] }],
   ]
-  const hashes = all.map((restrictions) => hashOf(key, restrictions))
-  t.equal(new Set(hashes).size, all.length)
-  // An earlier release takes 64 hexadecimal digits alone for a hash.
-  for (const hash of hashes) t.match(hash, /^restricted:[0-9a-f]{16}:[0-9a-f]{64}$/)
-  t.notMatch(hashes.join(), sha256)
+  for (const restrictions of all) {
+    const hash = hashOf(key, restrictions)
+    // An earlier release takes 64 hexadecimal digits alone for a hash.
+    t.match(hash, /^restricted:[0-9a-f]{64}$/)
+    t.notMatch(hash, sha256)
+  }
 })
 
 t.test('a secret is removed from a text, and the id of its key stays', async (t) => {
