@@ -97,8 +97,7 @@ export const loadCommand: MakeCommand = ({ result, tell, open, stopped }) =>
     .action(async (file, { collection, organisation, upsert, delete: remove, strict: isStrict }) => {
       const store = open()
       const target = { mode: upsert ? 'upsert' : remove ? 'delete' : 'insert', collection, organisation } as const
-      const { removingSince } = await requireOrganisation(store, organisation)
-      if (removingSince) throw new CommandError(`Organisation ${organisation} is being removed`)
+      await requireOrganisation(store, organisation)
       const { schema } = collections[collection]
       const { _id, organisation: owner } = schema.properties
       const stop = stopped()

@@ -51,14 +51,9 @@ export const organisationsCommand: MakeCommand = ({ result, tell, audit, ask, op
       newCommand('list', 'List the organisations', 'organisations list').action(async () => {
         const store = open()
         const rows = (await store.dangerouslyFindAll('organisations', {}))
-          .map(({ _id, name, createdAt, removingSince }) => ({
-            id: String(_id),
-            name: cellOf(name),
-            createdAt: cellOf(createdAt),
-            ...(removingSince && { removingSince: cellOf(removingSince) }),
-          }))
+          .map(({ _id, name, createdAt }) => ({ id: String(_id), name: cellOf(name), createdAt: cellOf(createdAt) }))
           .sort((one, other) => String(one.name).localeCompare(String(other.name), 'en'))
-        result(rows, table(['id', 'name', 'createdAt'], rows, ['removingSince']))
+        result(rows, table(['id', 'name', 'createdAt'], rows))
       }),
     )
     .addCommand(

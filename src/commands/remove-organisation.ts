@@ -1,5 +1,5 @@
 // Removes an organisation: its keys are revoked, and when every instance refuses them, its records are deleted for good.
-import { type OrganisationDocument, recordCollections } from '../core/documents/collections.js'
+import { type ApiKeyDocument, type OrganisationDocument, recordCollections } from '../core/documents/collections.js'
 import { keysOf, REVOKED_MS } from '../core/keys/keys.js'
 import { Query } from '../core/pipelines/stages.js'
 import { QueryTimeout, type Store } from '../core/store/store.js'
@@ -21,15 +21,11 @@ export const whatItHas = async (store: Store, organisation: string): Promise<[wh
     counts[name] = await count(Query.in({ organisation }, name, [], []))
     deletions += await count(Query.deletedFrom({ organisation }, name, [], []))
   }
-  const { working } = await keysIn(store, organisation)
-  return Object.entries({ ...counts, deletions, keys: working.length }).filter(([, count]) => count > 0)
+  const keys = (await store.dangerouslyFindAll('apiKeys', { organisation })).filter(isWorking).length
+  return Object.entries({ ...counts, deletions, keys }).filter(([, count]) => count > 0)
 }
 
-/** The keys of an organisation, and those of them that are not revoked. */
-const keysIn = async (store: Store, organisation: string) => {
-  const all = await store.dangerouslyFindAll('apiKeys', { organisation })
-  return { all, working: all.filter(({ revokedAt }) => !(revokedAt instanceof Date)) }
-}
+const isWorking = ({ revokedAt }: ApiKeyDocument): boolean => !(revokedAt instanceof Date)
 
 /**
  * Removes an organisation. If it is interrupted, it can be called again.
@@ -37,7 +33,7 @@ const keysIn = async (store: Store, organisation: string) => {
  * @param wait waits for some milliseconds, until every instance refuses the keys
  * @returns how many records and tombstones were deleted from each collection, how many keys were revoked, and whether there was
  *   nothing to do: another removal has ended meanwhile, or what there is belongs to nobody
- * @throws CommandError if it was removed or added again since
+ * @throws CommandError if it was added again since
  */
 export const removeOrganisation = async (
   store: Store,
@@ -47,27 +43,34 @@ export const removeOrganisation = async (
   audit: Session['audit'],
   wait: (ms: number) => Promise<unknown>,
 ) => {
-  // A command looks for this mark after it has stored a key, and shows none that it finds too late. So the keys that are listed
-  // after the mark are all that anybody has.
-  const since = organisation?.removingSince ?? new Date()
-  const isSame = { createdAt: organisation?.createdAt ?? null }
-  if (organisation && !(await store.update('organisations', id, { removingSince: since }, isSame)))
-    throw new CommandError(`Organisation ${id} was removed meanwhile: nothing of it was deleted`)
-  audit('organisations remove begins', by, { organisation: id })
-  const { all, working } = await keysIn(store, id)
   const keys = keysOf(store, () => {})
-  for (const { _id: keyId } of working) {
-    // Another command may revoke it in the same moment.
-    if ((await keys.revoke(keyId, by))?.isFirst) audit('keys revoke', by, { keyId, organisation: id })
+  const createdAt = organisation?.createdAt ?? null
+  let keysRevoked = 0
+  const keysIn = () => store.dangerouslyFindAll('apiKeys', { organisation: id })
+  /** Revokes the keys that work, also those that were issued meanwhile. Returns how many these are. */
+  const revokeAll = async (): Promise<number> => {
+    const other = { _id: id, createdAt: { $ne: createdAt } }
+    if ((await store.dangerouslyFindAll('organisations', other, 1)).length > 0)
+      throw new CommandError(`Organisation ${id} was added again meanwhile: what it has now stays`)
+    const working = (await keysIn()).filter(isWorking)
+    for (const { _id: keyId } of working) {
+      // Another command may revoke it in the same moment.
+      if ((await keys.revoke(keyId, by))?.isFirst) audit('keys revoke', by, { keyId, organisation: id })
+    }
+    keysRevoked += working.length
+    return working.length
   }
+  // Somebody else may have revoked keys just before.
+  let mustWait = (await keysIn()).some(({ revokedAt }) => Number(revokedAt) > Date.now() - REVOKED_MS)
+  audit('organisations remove begins', by, { organisation: id })
   // A caller must not read what is left meanwhile: it would take the organisation for empty, and empty its copy.
-  const wereRevoked = all.some(({ revokedAt }) => Number(revokedAt) > Date.now() - REVOKED_MS)
-  if (working.length > 0 || wereRevoked) await wait(REVOKED_MS)
-  // Another removal may have ended meanwhile, or there was no organisation to mark.
-  if ((await store.dangerouslyFindAll('organisations', { _id: id, removingSince: null }, 1)).length > 0)
-    throw new CommandError(`Organisation ${id} was added again meanwhile: nothing of it was deleted`)
-  const { deleted, total } = await erase(store, id)
-  return { deleted, keysRevoked: working.length, isNothing: total + working.length === 0 }
+  while ((await revokeAll()) > 0 || mustWait) {
+    await wait(REVOKED_MS)
+    mustWait = false
+  }
+  const { deleted, total } = await erase(store, id, createdAt)
+  await revokeAll()
+  return { deleted, keysRevoked, isNothing: total + keysRevoked === 0 }
 }
 
 /**
@@ -75,7 +78,7 @@ export const removeOrganisation = async (
  * it is listed, so that a run that was interrupted is noticed.
  * @returns how many documents of each collection, and in all with itself
  */
-const erase = async (store: Store, organisation: string) => {
+const erase = async (store: Store, organisation: string, createdAt: Date | null) => {
   const deleted: Record<string, number> = {}
   let total = 0
   for (const name of recordCollections.toReversed()) {
@@ -90,7 +93,6 @@ const erase = async (store: Store, organisation: string) => {
     deleted[name] = count
     total += count
   }
-  const marked = { _id: organisation, removingSince: { $ne: null } }
-  for await (const count of store.dangerouslyErase('organisations', marked)) total += count
+  for await (const count of store.dangerouslyErase('organisations', { _id: organisation, createdAt })) total += count
   return { deleted, total }
 }

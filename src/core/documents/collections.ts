@@ -70,8 +70,6 @@ export const collections = {
     _id: organisationId,
     name: Type.String(),
     ...dated,
-    /** When its removal was last begun. It gets no keys while it has this. */
-    removingSince: Type.Optional(Type.Date()),
   }),
   users: collection(['status'], { ...person, role: Type.Optional(strict({ name: Type.String() })) }),
   agents: collection(['status'], {

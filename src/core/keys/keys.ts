@@ -135,15 +135,9 @@ export const keysOf = (
       .catch((error) => onError(error, 'the last use of a key was not written'))
   }
 
-  /** Deletes a key that nobody has. */
-  const withdraw = async (keyId: string): Promise<void> => {
-    for await (const _count of store.dangerouslyErase('apiKeys', { _id: keyId }));
-  }
-
   /**
    * Issues a key, which is shown once, and returns it with what is stored of it.
    * @param randomInteger only for the demo, whose keys are always the same
-   * @throws NotIssued if the organisation does not exist or is being removed
    */
   const issueStored = async (
     { organisation, name, expiresAt, issuedBy, without, only, from }: NewKey,
@@ -168,12 +162,7 @@ export const keysOf = (
     const error = errorIn(document)
     if (error !== undefined) throw new InvalidKey(document._id, error)
     await store.insert('apiKeys', [document])
-    // A removal first marks the organisation, and then lists its keys to revoke them. So it finds this key, or its mark is
-    // found here.
-    const isKept = { _id: organisation, removingSince: null }
-    if ((await store.dangerouslyFindAll('organisations', isKept, 1)).length > 0) return { key, document }
-    await withdraw(document._id)
-    throw new NotIssued(`Organisation ${organisation} does not exist or is being removed: it gets no key`)
+    return { key, document }
   }
 
   const findStored = async (keyId: string): Promise<StoredKey | undefined> => {
@@ -223,7 +212,8 @@ export const keysOf = (
       const successor = issued.document._id
       const isFree = { successor: null, revokedAt: null }
       if (await store.update('apiKeys', _id, { expiresAt: end, successor }, isFree)) return { ...issued, end }
-      await withdraw(successor)
+      // Nobody has the new key.
+      for await (const _count of store.dangerouslyErase('apiKeys', { _id: successor }));
       throw new NotIssued(`Key ${_id} was rotated or revoked meanwhile: no other key takes its place`)
     },
 

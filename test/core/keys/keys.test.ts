@@ -261,17 +261,6 @@ t.test('a key that does not match the schema is not issued', async (t) => {
   t.same(await store.dangerouslyFindAll('apiKeys', {}), [])
 })
 
-t.test('a key of an organisation that does not exist, or is being removed, is not issued', async (t) => {
-  const store = await withOrganisation(testStore(t))
-  await store.update('organisations', 'org', { removingSince: new Date() })
-  for (const organisation of ['org', 'other']) {
-    await t.rejects(keysOf(store, failing(t)).issue({ organisation, name: 'Sync' }), {
-      message: `Organisation ${organisation} does not exist or is being removed: it gets no key`,
-    })
-  }
-  t.same(await store.dangerouslyFindAll('apiKeys', {}), [])
-})
-
 t.test('a key is rotated once and revoked once, and a rotation that comes too late leaves no key', async (t) => {
   const store = await withOrganisation(testStore(t))
   const keys = keysOf(store, failing(t))
