@@ -87,8 +87,6 @@ const read = (text: string, schema: TObject, organisation: string): Omit<Line, '
     return { error: `is not valid JSON: ${(error as Error).message}` }
   }
   if (typeof record !== 'object' || record === null || Array.isArray(record)) return { error: 'is not a JSON object' }
-  const key = repeatedKey(text)
-  if (key !== undefined) return { error: `has the key ${JSON.stringify(key)} twice in one object` }
   const { id, ...fields } = record as Record<string, unknown>
   if (id !== undefined && '_id' in fields) return { error: 'has both id and _id' }
   if ('organisation' in fields && fields.organisation !== organisation)
@@ -98,24 +96,6 @@ const read = (text: string, schema: TObject, organisation: string): Omit<Line, '
   const error =
     schemaErrors.length === 0 ? unstorableIn(document, text)?.replace(/^_id:/, 'id:') : schemaErrors.join('; ')
   return error === undefined ? { document: document as Record<string, unknown> } : { error }
-}
-
-/** Where an object of a JSON text begins or ends, and each string; one with a colon behind it is a key. */
-const OBJECTS_AND_STRINGS = /[{}]|("[^"\\]*(?:\\.[^"\\]*)*")(\s*:)?/g
-
-/** Finds a key that an object of a valid JSON text has twice: JSON.parse() silently keeps the last of its values. */
-const repeatedKey = (json: string): string | undefined => {
-  const objects: Set<string>[] = []
-  for (const [token, string = '', colon] of json.matchAll(OBJECTS_AND_STRINGS)) {
-    if (token === '{') objects.push(new Set())
-    else if (token === '}') objects.pop()
-    else if (colon !== undefined) {
-      const key: string = JSON.parse(string)
-      if (objects.at(-1)?.has(key)) return key
-      objects.at(-1)?.add(key)
-    }
-  }
-  return undefined
 }
 
 /** From here on JavaScript writes a number with an exponent. */

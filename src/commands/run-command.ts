@@ -3,7 +3,6 @@
 import { createInterface } from 'node:readline'
 import { setTimeout } from 'node:timers/promises'
 import { Command, CommanderError, type CommandUnknownOpts, InvalidArgumentError } from '@commander-js/extra-typings'
-import { Presets, SingleBar } from 'cli-progress'
 import { ConfigError } from '../core/config/config.js'
 import { ORGANISATION_ID, type OrganisationDocument } from '../core/documents/collections.js'
 import { redacted } from '../core/keys/format.js'
@@ -126,11 +125,13 @@ export const runCommand = async (
     tell,
     ask: (question) => ask(terminal, question),
     async counting(work) {
-      const format = 'Records {value} | {duration_formatted}'
-      // It changes nothing of the terminal that a process that is killed would not change back.
-      const bar = new SingleBar({ format, stream: err, linewrap: true, gracefulExit: false }, Presets.legacy)
-      bar.start(0, 0)
-      return work((more) => bar.increment(more)).finally(() => bar.stop())
+      if (!err.isTTY) return work(() => {})
+      let records = 0
+      const show = (more: number) => {
+        records += more
+        err.write(`\rRecords ${records}`)
+      }
+      return work(show).finally(() => err.write('\n'))
     },
     audit: (action, by, details) =>
       tell(

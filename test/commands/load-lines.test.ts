@@ -109,25 +109,6 @@ t.test('a value that cannot be stored or served is found at any depth', async (t
   }
 })
 
-t.test('a key that an object has twice is named, however it is written and at any depth', async (t) => {
-  for (const [attachment, key] of [
-    ['{"a":1,"a":1}', 'a'],
-    ['{"a":1, "\\u0061" :2}', 'a'],
-    ['{"":1,"b":{},"":2}', ''],
-    ['[[{"a":{"b":1,"c":["}"],"b":2}}]]', 'b'],
-    ['{"__proto__":1,"__proto__":2}', '__proto__'],
-    ['{"a\\"":1,"a\\\\":2,"a\\"":3}', 'a"'],
-    ['{"a":{"a":1},"b":[{"a":1},{"a":1}],"c":"a"}', undefined],
-    ['{"a":"a\\":","b":"\\\\","c":"{\\"b\\":1,\\"b\\":2}","A":1}', undefined],
-    ['["a","a",":"]', undefined],
-  ] as const) {
-    const error = key === undefined ? undefined : `has the key ${JSON.stringify(key)} twice in one object`
-    t.equal((await read(t, withAttachment(attachment), 'dispatches'))[0]?.error, error, attachment)
-  }
-  const twice = line().replace('{', '{"status":"pending",')
-  t.equal((await read(t, twice))[0]?.error, 'has the key "status" twice in one object')
-})
-
 t.test('a file of more lines than ids can be remembered is refused, with what to do', async (t) => {
   const file = fileWith(t, `${line()}\n\n${line({ _id: 'second' })}\n`)
   const count = async (maxLines: number) => {
