@@ -55,7 +55,8 @@ const start = async (settings: Config): Promise<void> => {
 
   if (app.metrics !== undefined) await listenForMetrics(app, app.metrics, config.metrics)
   const { host, port, shutdownDelayMs } = config
-  await app.listen({ host, port }).catch(cannotListen(`HOST ${host}, PORT ${port}`))
+  // A burst of connections waits in the system until Node takes them over, one in each iteration of the event loop.
+  await app.listen({ host, port, backlog: config.maxConnections }).catch(cannotListen(`HOST ${host}, PORT ${port}`))
   const grace = closeWithGrace(
     { delay: GRACE_MS, logger: app.log, skip: ['SIGTERM', 'SIGINT'] },
     async ({ err, signal, manual }) => {

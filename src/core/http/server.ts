@@ -22,10 +22,6 @@ const QUIET_MS = 10
 const MAX_LOOKS = 100
 /** During a longer iteration of the event loop, connections come unseen. */
 const SHORT_ITERATION_MS = 2
-/** While connections come in a row of at most this many iterations, their first requests wait: Node takes over one in each. */
-const MOST_IN_A_ROW = 50
-/** When a caller is asked again whether it has gone. Before each further time it is twice as long. */
-const ASK_AGAIN_MS = 50
 
 /** What is going on on one connection. */
 interface Connection {
@@ -34,7 +30,6 @@ interface Connection {
   /** How many bytes had arrived with the newest request; -1 before the first. */
   bytesRead: number
 }
-type BeginFirst = (begin: () => void) => void
 
 /** The connections of each server. */
 const open = new WeakMap<Server, Map<Socket, Connection>>()
@@ -59,17 +54,8 @@ export const httpServer = (listener: RequestListener, { maxConnections, idleMs =
       connectionsCheckingInterval: CHECK_INTERVAL_MS,
       keepAliveTimeout: KEEP_ALIVE_MS,
     },
-    oneAtATime(connections, listener, (begin) => (inARow > 2 ? held.push(begin) : begin())),
+    oneAtATime(connections, listener),
   )
-  const held: (() => void)[] = []
-  /** In how many iterations in a row a connection has come. */
-  let [inARow, hasCome] = [0, false]
-  const look = (): void => {
-    inARow = hasCome && inARow < MOST_IN_A_ROW ? inARow + 1 : 0
-    hasCome = false
-    if (inARow > 0) setImmediate(look)
-    else for (const begin of held.splice(0)) begin()
-  }
   open.set(server, connections)
   server.maxConnections = maxConnections
   // By default Node drops headers beyond a number, so that no check sees them. Their size has a limit of its own.
@@ -80,15 +66,7 @@ export const httpServer = (listener: RequestListener, { maxConnections, idleMs =
       if (requests.length === 0 && bytesRead === socket.bytesRead) socket.destroy()
     }
   }
-  // Otherwise Node closes a connection as soon as the caller has closed its half of it.
-  Object.assign(server, { httpAllowHalfOpen: true })
   server.on('connection', (socket) => {
-    socket.once('end', () => askWhetherGone(connections, socket))
-    hasCome = true
-    if (inARow === 0) {
-      inARow = 1
-      setImmediate(look)
-    }
     // A new connection is not idle: its first request is on its way.
     connections.set(socket, { requests: [], bytesRead: -1 })
     socket.once('close', () => connections.delete(socket))
@@ -105,12 +83,11 @@ export const httpServer = (listener: RequestListener, { maxConnections, idleMs =
 
 /** Calls the listener with a request once the response before it is written. */
 const oneAtATime =
-  (connections: ReadonlyMap<Socket, Connection>, listener: RequestListener, beginFirst: BeginFirst): RequestListener =>
+  (connections: ReadonlyMap<Socket, Connection>, listener: RequestListener): RequestListener =>
   (request, response) => {
     const { socket } = request
     const connection = connections.get(socket) as Connection
     const { requests } = connection
-    const isFirst = connection.bytesRead === -1
     connection.bytesRead = socket.bytesRead
     if (requests.length > MAX_WAITING) return socket.destroy()
     // Node reads no further request after one with an Upgrade header.
@@ -121,23 +98,8 @@ const oneAtATime =
       requests.shift()
       requests[0]?.begin()
     })
-    // While it waits, its caller may close its half of the connection: one that has gone is known at the second question.
-    if (isFirst) beginFirst(() => (socket.readableEnded ? setTimeout(begin, 2 * ASK_AGAIN_MS) : begin()))
-    else if (requests.length === 1) begin()
+    if (requests.length === 1) begin()
   }
-
-/**
- * Asks a caller that has closed its half of a connection whether it still reads. The system of one that has gone refuses an
- * interim response, and then the next one fails. Others pass over them (RFC 9110, section 15.2), but HTTP/1.0 has none.
- */
-const askWhetherGone = (connections: ReadonlyMap<Socket, Connection>, socket: Socket, againMs = ASK_AGAIN_MS): void => {
-  const response = connections.get(socket)?.requests[0]?.response
-  if (response === undefined) return
-  if (response.req.httpVersion === '1.0') return void socket.destroy()
-  // What is sent of a response asks as well.
-  if (!response.headersSent) response.writeProcessing()
-  setTimeout(askWhetherGone, againMs, connections, socket, 2 * againMs).unref()
-}
 
 /** Whether a request of a connection has no whole response yet. */
 export const isResponding = (server: Server, socket: Socket): boolean =>
