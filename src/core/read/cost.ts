@@ -66,7 +66,7 @@ const adviceFor = (collection: string, need: IndexNeed | undefined, indexes: rea
   if (!hasIndex(indexes, index)) {
     // Records that are found by a range are sorted afterwards.
     const effect = isServed(need, [index]) ? 'serve it' : 'help'
-    return `the index '${collection}: ${fields.join(', ')}' would ${effect}, which the operator adds with db:indexes --add`
+    return `the index '${collection}: ${fields.join(', ')}' would ${effect}, if the operator adds it`
   }
   return fields.length === 1 ? `with sortBy=${fields}, an index serves it` : 'a narrower filter may help'
 }

@@ -135,7 +135,6 @@ export const embeddedStore = ({ now = () => new Date() } = {}): Store => {
     ensureIndexes: async () => [],
     indexes: async () => [],
     knownIndexes: indexesOf,
-    addIndex: async () => [],
     async ping() {},
     async close() {},
   }

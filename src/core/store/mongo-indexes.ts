@@ -6,8 +6,6 @@ import { hasIndex, type Index, indexesOf, TOMBSTONE_INDEX } from '../documents/i
 import type { MongoConnection } from './mongo-connection.js'
 import { type Store, StoreUnavailable } from './store.js'
 
-/** The name of an index that an operator added begins with it. */
-const ADDED = 'added_'
 const NAMESPACE_NOT_FOUND = 26
 const SECONDS_A_DAY = 86_400
 /** Tombstones outlive the cursors that need them, so that none is deleted while a page is read. */
@@ -98,9 +96,5 @@ export const mongoIndexes = (connection: MongoConnection) => {
       return indexes
     },
     knownIndexes: (name) => known.get(name) ?? indexesOf(name),
-    async addIndex(name, fields) {
-      if (hasIndex((await existing(name)).map(fieldsOf), fields)) return []
-      return createEach(name, [{ key: keyOf(fields), name: ADDED + fields.join('_') }])
-    },
   } satisfies Partial<Store>
 }

@@ -63,8 +63,6 @@ export interface Store {
   indexes(collection: CollectionName): Promise<StoredIndex[]>
   /** The indexes of records as `indexes` last found them; before that, the indexes that the service makes. */
   knownIndexes(collection: RecordCollection): readonly Index[]
-  /** Creates an index, unless there is one with these fields. Returns what the database refused, as above. */
-  addIndex(collection: CollectionName, fields: Index): Promise<readonly string[]>
   readonly connections?: Connections
   /** Rejects unless the database responds, or has responded to a query within the last second. */
   ping(): Promise<void>

@@ -53,7 +53,7 @@ t.test('a list is large if it shows many records, or if no index serves it', asy
 
 t.test('the problem of a list that took too long names its parameters, and what would help', async (t) => {
   const byOperator = (fields: string, effect = 'serve it') =>
-    `the index 'entries: ${fields}' would ${effect}, which the operator adds with db:indexes --add`
+    `the index 'entries: ${fields}' would ${effect}, if the operator adds it`
   for (const [parameters, names, advice] of [
     [{}, '', 'try again later'],
     [{ status: 'x' }, ' for status', 'try again later'],
