@@ -93,19 +93,11 @@ const day = (text: string): Date => {
 /** Reads --live. */
 const perSecond = matching(/^([1-9]\d{0,2}|1000)\/s$/, 'it must be a rate from 1/s to 1000/s', Number.parseInt)
 
-/** The scenarios whose data are the same with every seed. */
-const UNSEEDED = new Set<string>(['tiny', 'worst-case'])
-
-/** Identifies the data in the database, but for its last day. Databases of earlier releases have only numbers. */
-const claimOf = ({ scenario, seed, organisations, dispatches, entries }: ScenarioOptions): string =>
-  (scenario === 'demo'
-    ? [seed, organisations, dispatches, entries]
-    : [scenario, UNSEEDED.has(scenario) ? demoOptions.seed : seed]
-  ).join('-')
-
 /** Records in the database that it holds this demo data, or fails if it holds anything else. */
 const claim = async (store: Store, options: ScenarioOptions, force: boolean) => {
-  const _id = claimOf(options) + (options.until ? `-until-${options.until.toISOString().slice(0, 10)}` : '')
+  const { scenario, seed, organisations, dispatches, entries, until } = options
+  const lastDay = until === undefined ? [] : ['until', until.toISOString().slice(0, 10)]
+  const _id = [scenario, seed, organisations, dispatches, entries, ...lastDay].join('-')
   const isFree = force || (await isEmpty(store))
   // Read afterwards: another run of the same seed may have claimed the database and begun to write meanwhile.
   const isClaimed = (await store.dangerouslyFindAll('seeds', { _id })).length > 0

@@ -43,8 +43,6 @@ transcripts(t, {
     lines: `
       $ seed --scenario tiny --until 2026-03-14
       …
-      $ seed --scenario tiny --until 2026-03-14 --seed 7
-      …
       $ seed --scenario tiny --until 2026-03-15
       ${OTHER}
       exit 1
@@ -58,7 +56,7 @@ transcripts(t, {
       ${OTHER}
       exit 1`,
     after: {
-      seeds: [{ _id: 'tiny-42-until-2026-03-14' }],
+      seeds: [{ _id: 'tiny-42-2-48-3000-until-2026-03-14' }],
       users: [{ _id: 'user-1' }],
     },
   },
@@ -69,7 +67,7 @@ transcripts(t, {
       $ seed --entries 1 --dispatches 2 --until 2026-03-14
       ${OTHER}
       exit 1`,
-    after: { seeds: [{ _id: '42-2-2-1' }] },
+    after: { seeds: [{ _id: 'demo-42-2-2-1' }] },
   },
 })
 
