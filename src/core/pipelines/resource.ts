@@ -1,5 +1,5 @@
-// What a resource is. Each declares itself once, in the file of its name; index.ts lists them all. Paths, the OpenAPI
-// document, the change feed and the tests go through that list.
+// What a resource is. Each is declared once, and index.ts lists them all. Paths, the OpenAPI document, the change feed and the
+// tests go through that list.
 import type { TObject, TProperties } from '@sinclair/typebox'
 import type { CommonFilters, exampleIds, Listing, PageLimits } from '../../../schemas/common.js'
 import type { RecordCollection } from '../documents/collections.js'

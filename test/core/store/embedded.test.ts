@@ -4,7 +4,7 @@ import { BSON } from 'mongodb'
 import t from 'tap'
 import type { CollectionName } from '../../../src/core/documents/collections.js'
 import { dispatches } from '../../../src/core/pipelines/dispatches.js'
-import { projects } from '../../../src/core/pipelines/projects.js'
+import { resources } from '../../../src/core/pipelines/index.js'
 import { type Condition, Query, type Stage } from '../../../src/core/pipelines/stages.js'
 import { embeddedStore } from '../../../src/core/store/embedded.js'
 import type { Store } from '../../../src/core/store/store.js'
@@ -65,7 +65,7 @@ t.test('A query cannot change stored documents', async (t) => {
   const store = await filled()
   const queries = [
     recordQuery(dispatches as never, { organisation: A }, 'dispatch1-a'),
-    listQuery(projects, { organisation: A }, page),
+    listQuery(resources.projects, { organisation: A }, page),
     query('dispatches', [], { $set: { 'recipients.agents': [], name: { $literal: 'Changed' }, form: '$nothing' } }),
   ]
   const stored = await Promise.all([
