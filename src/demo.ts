@@ -11,7 +11,6 @@ export interface DemoKey {
   key: string
 }
 
-/** Fills an empty store with demo data and issues a key for each organisation. */
 export const loadDemo = async (store: Store, options: Partial<ScenarioOptions> = {}): Promise<DemoKey[]> => {
   const keys = keysOf(store, () => {})
   const demoKeys: DemoKey[] = []

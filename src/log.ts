@@ -26,7 +26,6 @@ export const openLog = (): LogStream => {
     process.stdout instanceof Socket ? process.stdout.write(block, callback) : writeFile(STDOUT, block, callback)
   let lines: string[] = []
   let length = 0
-  /** How many lines are being written, and their length. */
   let sending = { lines: 0, length: 0 }
   let dropped = 0
   let failed = false

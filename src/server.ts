@@ -34,7 +34,6 @@ const CUT_OFF_MS = 500
 const MAX_LAST_ITERATIONS = 10
 /** A signal that comes again within this time counts once: npm passes on a signal that its whole process group has got. */
 const REPEATED_MS = 250
-/** How long to wait before a database that cannot be reached is tried again. */
 const RETRY_MS = 2000
 /** How many files the process opens besides the connections of callers and those to the database. */
 const OTHER_FILES = 64

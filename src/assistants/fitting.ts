@@ -11,7 +11,6 @@ const INSIDE = /^\d+$/
 const LESS =
   'Where the tool has them, filters, fields, a question and a smaller limit or top ask for less. count_entries counts all: forms with names=true, answers by the key of a question. GET /v1/entries/{id} has a whole entry.'
 
-/** The JSON of a result, cut until it fits. */
 export const fitting = ({ of = {}, ...result }: ToolResult): string => {
   /** The longest value that was cut of each name. */
   const cuts = new Map<string, { all: number; length: number }>()

@@ -21,7 +21,6 @@ import { questionMeant, questionsMeant } from './questions.js'
 import { isLike, MOST_CHARACTERS, MOST_TOLD, nearestTo, quoted, taken, wrong } from './spelling.js'
 
 const { entries } = resources
-/** How many records of one name are read. */
 const MOST_TWINS = 50
 
 /** What the filters by an id find, and the parts of its name. */

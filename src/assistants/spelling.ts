@@ -3,7 +3,6 @@ import { invalidParameter } from '../core/problems/problems.js'
 
 /** How many values an error lists, and of how many records or questions it says more than their ids or keys. */
 export const [MOST_ALLOWED, MOST_TOLD] = [100, 10] as const
-/** Nobody means a longer value. */
 export const MOST_CHARACTERS = 200
 
 export const wrong = (name: string, message: string, allowed: string[]) =>
@@ -16,7 +15,6 @@ const ACCENTS = /([\p{sc=Latin}\p{sc=Greek}\p{sc=Cyrillic}])\p{M}+|\p{Default_Ig
 /** A text without what people leave out: cases and accents. */
 const folded = (text: string): string =>
   text.normalize('NFD').replace(ACCENTS, '$1').normalize('NFC').toUpperCase().toLowerCase()
-/** The same without spaces. */
 const plain = (text: string): string => folded(text).replace(/\s/g, '')
 export const isLike = (text: string): ((other: string) => boolean) => {
   const wanted = plain(text)
@@ -32,5 +30,4 @@ export const nearestTo = (text: string, all: readonly string[]): string[] => {
 export const taken = (name: string, given: string, as: string): string =>
   `${name} ${quoted(given)} was taken for ${quoted(as)}`
 
-/** The words of a text, as they are compared. */
 export const wordsIn = (text: string): string[] => folded(text).match(/[^\s\p{P}]+/gu) ?? []

@@ -37,7 +37,6 @@ const tombstone = { _id: text, deletedFrom: text, deletedAt: Type.Date(), projec
 const ORPHAN = 'organisation: does not exist'
 const KNOWN_ORGANISATIONS = 10_000
 
-/** Remembers which organisations exist. */
 const organisationsIn = (store: Store) =>
   new LRUCache<string, boolean>({
     max: KNOWN_ORGANISATIONS,

@@ -144,14 +144,12 @@ const rotatable = async (store: Store, keyId: string, stored: StoredKey | undefi
 
 const units = { m: 60_000, h: 3_600_000, d: 86_400_000 }
 
-/** Reads a duration, in milliseconds. */
 const durationOf = matching(
   /^[1-9]\d{0,5}[mhd]$/,
   'it must be a duration from 1m to 999999d, such as 30m, 12h or 90d',
   (text) => Number.parseInt(text, 10) * units[text.at(-1) as keyof typeof units],
 )
 
-/** Reads --without. */
 const hiddenOf = (text: string): Hidden[] => {
   const words = text.split(',')
   const found = hideable.filter((kind) => words.includes(kind))
@@ -175,7 +173,6 @@ const added = (before: readonly string[] = [], list: string, { items, maxItems }
   throw new InvalidArgumentError(`it may have ${maxItems} with those before it, and there are ${all.length}`)
 }
 
-/** Reads --only. */
 const onlyOf = (text: string, before: Only = {}): Only => {
   const [, kind, list = ''] = /^(project|form)=(.*)$/s.exec(text) ?? []
   if (kind === undefined) throw new InvalidArgumentError('it must be project= or form= with ids behind it')
@@ -183,7 +180,6 @@ const onlyOf = (text: string, before: Only = {}): Only => {
   return { ...before, [name]: added(before[name], list, onlySchema.properties[name], 'id') }
 }
 
-/** Reads --from. */
 const fromOf = (text: string, before?: readonly string[]): readonly string[] =>
   added(
     before,

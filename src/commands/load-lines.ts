@@ -7,7 +7,6 @@ import { Value, type ValueError, ValueErrorType } from '@sinclair/typebox/value'
 import { instantOf } from '../core/validation/instant.js'
 import { CommandError } from './run-command.js'
 
-/** A line of the file, with either its document or the error in it. */
 export interface Line {
   /** Counted from 1. */
   number: number
@@ -28,7 +27,6 @@ const UNSTORABLE_NAME = /[\0\p{Surrogate}]|^_bsontype$/u
 const MAX_LINE_BYTES = 2 * 1024 * 1024
 /** The ids of all lines are remembered, to find a repeated id. They take a gigabyte. No Map holds more than 16.7 million. */
 const MAX_LINES = 10_000_000
-/** How much of the file is read at once. */
 const CHUNK_BYTES = 512 * 1024
 const NEWLINE = 0x0a
 
@@ -131,7 +129,6 @@ const withDates = (value: unknown, schema: TSchema | undefined): unknown => {
   )
 }
 
-/** No more errors of one document are named. */
 const MAX_ERRORS = 10
 
 /**

@@ -6,7 +6,6 @@ import { Query } from '../core/pipelines/stages.js'
 import type { Store } from '../core/store/store.js'
 import type { Line } from './load-lines.js'
 
-/** How many ids are looked up in one query. */
 const IDS_PER_QUERY = 1000
 
 /** The missing references in lines of a collection, each with a text about it, in the order of the lines. */

@@ -72,11 +72,9 @@ that references are found:
 
 ${describeCollections()}`
 
-/** A batch is full when it has this many lines or this many bytes. */
 const BATCH_LINES = 1000
 const BATCH_BYTES = 8 * 1024 * 1024
 const CHANGED = 'the file has changed since it was checked'
-/** How many invalid lines or missing references are listed. */
 const MAX_LISTED = 100
 /** The longest text about each, in characters: an id can be as long as a line. */
 const MAX_TEXT_LENGTH = 500
@@ -158,7 +156,6 @@ const write = (store: Store, { mode, collection, organisation }: Target, lines: 
   return store.remove(collection, organisation, ids)
 }
 
-/** Counts what was found, and keeps the text about the first of it. */
 class Findings {
   count = 0
   readonly listed: string[] = []

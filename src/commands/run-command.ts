@@ -85,11 +85,9 @@ export const newGroup = (name: string, description: string, example: string, det
     .addHelpText('after', `\nExample:\n  $ npx ${PROGRAM} ${example}`)
     .addHelpText('after', details && `\n${details.trim()}`)
 
-/** A command with a result. */
 export const newCommand = (...about: Parameters<typeof newGroup>) =>
   newGroup(...about).option('--json', 'print the result as JSON')
 
-/** The name under which the command line is installed. */
 export const PROGRAM = 'field-data-api'
 
 const commandsIn = (command: CommandUnknownOpts): CommandUnknownOpts[] => [
@@ -203,7 +201,6 @@ const linesOf = (error: Error): string[] => {
   return (error instanceof ConfigError ? error.message : String(error.stack)).split('\n')
 }
 
-/** Gives a function that reads an option or argument whose whole text matches. */
 export const matching =
   <T>(pattern: RegExp, message: string, read: (text: string) => T) =>
   (text: string): T => {

@@ -13,7 +13,6 @@ import type { Store } from '../core/store/store.js'
 import { isDay } from '../core/validation/instant.js'
 import { BY, CommandError, type MakeCommand, matching, newCommand, type Session } from './run-command.js'
 
-/** How many batches are written at the same time. */
 const WRITERS = 3
 
 const details = `
@@ -90,7 +89,6 @@ const day = (text: string): Date => {
   throw new InvalidArgumentError('it must be today or a day from 2000-01-01 to 2099-12-31')
 }
 
-/** Reads --live. */
 const perSecond = matching(/^([1-9]\d{0,2}|1000)\/s$/, 'it must be a rate from 1/s to 1000/s', Number.parseInt)
 
 /** Records in the database that it holds this demo data, or fails if it holds anything else. */
@@ -145,7 +143,6 @@ const write = async (
   return organisations
 }
 
-/** Goes on with live operations until it is stopped. */
 const grow = async (
   store: Store,
   data: Iterable<Batch>,

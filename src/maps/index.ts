@@ -19,7 +19,6 @@ import { COLLECTION, GEOJSON, JSON_TYPE, linkTo, type OgcPage, OPENAPI, ogcPages
 
 /** What features show of entries: the fields as they are stored. */
 const AS_STORED = { embed: 'false' } as const
-/** The parameters that select no entries. */
 const NO_FILTERS = ['limit', 'cursor', 'f']
 
 /** The parameters of the list that finds the same entries. */

@@ -64,7 +64,6 @@ export const folderOf = (page: string, urls: readonly URL[]) => {
   return { folder, files: urls.map(({ pathname }, n) => [basename(pathname), fileOf(bodies[n] as Buffer)] as const) }
 }
 
-/** Serves the files of a page. Returns the path of their folder. */
 export const serveFiles = (app: FastifyInstance, { folder, files }: ReturnType<typeof folderOf>): string => {
   const headers = { 'cache-control': 'public, max-age=31536000, immutable' }
   for (const [name, send] of files) serve(app, `/${folder}/${name}`, send, headers)

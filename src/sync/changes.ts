@@ -29,7 +29,7 @@ const DAY_MS = 86_400_000
 /** The `changedSince` that begins a walk at the beginning. */
 const BEGINNING = '1970-01-01T00:00:00Z'
 
-/** How far ahead of the clock a stamp may be that is read, in milliseconds: longer than a page takes to be read. */
+/** How far ahead of the clock a stamp may be that is read: longer than a page takes to be read. */
 const MAX_AHEAD_MS = 60_000
 
 /** The times that divide a feed, in milliseconds: rows before the horizon have settled, and now is when the read begins. */
@@ -63,7 +63,6 @@ export interface FeedPage {
   readonly newFrom: number
 }
 
-/** What a look-up finds. */
 export interface Found {
   /** The newest stamp, if there is one; where there may be newer ones, a time behind all. */
   readonly newest: number | null | undefined

@@ -21,9 +21,8 @@ import { type FeedItem, feedItems, writeUnreadable } from './feed-items.js'
 import { pageOrWait, Waiting } from './waiting.js'
 
 const PER_PAGE = 50
-/** How long the ranges of a digest may take together, in milliseconds. */
 const DIGEST_MS = 60_000
-/** How often a feed is looked up for the requests that wait, in milliseconds. */
+/** How often a feed is looked up for the requests that wait. */
 const INTERVAL_MS = 1000
 /** How many requests of one key may wait, and which part of all connections may: a half. */
 const WAITING_PER_KEY = 100

@@ -33,7 +33,6 @@ export interface Feed {
 const LOOKED_AT = 20
 const MOST_LOOKED_AT = 10_000
 
-/** How many these are for a page. */
 export const mostLookedAt = (limit: number, lookedAt = LOOKED_AT): number => Math.min(lookedAt * limit, MOST_LOOKED_AT)
 
 const first = (field: string, limit: number): Stage[] => [{ $sort: { [field]: 1, _id: 1 } }, { $limit: limit }]

@@ -11,7 +11,6 @@ export interface Owner {
   readonly organisation: string
 }
 
-/** Looks for stamps at or after a time. */
 type LookUp = (from: number) => Promise<Found>
 
 export interface WaitingLimits {
@@ -22,7 +21,6 @@ export interface WaitingLimits {
 }
 
 export class Waiting {
-  /** Whose requests wait. */
   readonly #waits = new Set<Owner & { readonly feed: string; from: number; readonly end: () => void }>()
   /** The newest look-up of each feed, from which time on it looks, and the round that it belongs to. */
   readonly #lookUps = new Map<string, { round: number; from: number; found: Promise<Found> }>()

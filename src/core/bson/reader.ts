@@ -1,7 +1,6 @@
 // Reads BSON bytes (bsonspec.org, version 1.1): finds where values begin and end, and holds the documents that a query
 // returned. It never turns documents into objects, and never reads outside the given bytes.
 
-/** The BSON element types. */
 export const Bson = {
   double: 0x01,
   string: 0x02,

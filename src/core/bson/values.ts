@@ -44,7 +44,6 @@ export type BareElement = Pick<Element, 'type' | 'at'>
 export const itemsOf = <V extends BareElement>(bytes: Buffer, value: V): Iterable<V | Element> =>
   value.type === Bson.array ? elements(bytes, value.at) : [value]
 
-/** Whether these ASCII characters are at a place. */
 const isAt = (bytes: Buffer, place: number, text: string): boolean => {
   for (let i = 0; i < text.length; i++) if (bytes[place + i] !== text.charCodeAt(i)) return false
   return true
@@ -87,12 +86,10 @@ export function* textsOf(bytes: Buffer, value: Element): Generator<string | unde
     yield stringOf(bytes, item) ?? numberOf(bytes, item)?.toString()
 }
 
-/** A longer text is no number. */
 const LONGEST_NUMBER = 100
 /** As docs/asking.md says it. The pages and examples/second_look.py have the same. */
 const NUMERAL = /^[ \t\r\n]*-?\d+(\.\d+)?(e[+-]?\d+)?[ \t\r\n]*$/i
 
-/** The number that a text is, or undefined. */
 export const numberIn = (text: string): number | undefined => {
   const number = text.length <= LONGEST_NUMBER && NUMERAL.test(text) ? Number(text) : Number.NaN
   return Number.isFinite(number) ? number : undefined

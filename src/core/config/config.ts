@@ -76,7 +76,6 @@ const settings = {
   maxConnections: integer('MAX_CONNECTIONS', 1000, [16, 100_000]).about(
     'Largest number of open connections from callers. It is lower if the system limits how many files the process may open.',
   ),
-  /** In bytes. */
   responseMemory: integer('RESPONSE_MEMORY_MB', 256, [64, 100_000])
     .about(
       'Memory for responses that their callers have not read yet, in MiB. While the responses of a key hold a third of what is left of it, further requests of the key fail with 503: so it holds a quarter if it is alone. Checks and questions have as much of their own.',

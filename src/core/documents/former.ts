@@ -12,7 +12,6 @@ const movesOf = (name: RecordCollection) =>
 export const setsOf = (name: RecordCollection): Fields<TSchema> =>
   Object.fromEntries(movesOf(name).map(([, set]) => [set, Type.Optional(Type.Array(id))]))
 
-/** All ids that a field has had, and the one that it has now. */
 const everIn = (field: string, set: string) => ({
   $setUnion: [
     { $cond: [{ $isArray: [`$${set}`] }, `$${set}`, []] },

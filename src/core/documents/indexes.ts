@@ -18,7 +18,6 @@ const OWNER = 'organisation'
 /** The index of tombstones. It contains nothing else. */
 export const TOMBSTONE_INDEX: Index = [DELETED_FROM, DELETED_AT, '_id']
 
-/** The index by several fields, in the order of ids. */
 export const indexBy = (fields: Index): Index => [OWNER, ...fields.filter((field) => field !== '_id'), '_id']
 
 const LONGITUDE = 'location.coordinates.longitude'

@@ -17,16 +17,13 @@ declare module 'fastify' {
 
 /** A part of what the database runs at once. The rest is for counts and for looking up keys. */
 const SMALL_AT_ONCE = 1 / 2
-/** A key may have this part of the small tasks. */
 const SMALL_OF_A_KEY = 1 / 2
 /** A key may hold this part of the memory for responses that is left: a quarter of all if no other key holds any. */
 const PART_OF_LEFT = 1 / 3
 /** Two large tasks keep the event loop and the database busy. */
 const LARGE_AT_ONCE = { all: 2, perKey: 1 }
-/** How long a request waits for its turn before it is refused. */
 const LONGEST_WAIT_MS = 5000
 
-/** The scheduler of all requests, and its clock. */
 export const schedulerFor = (app: FastifyInstance, capacity: number): FairScheduler => {
   const { metrics, config } = app
   const small = Math.max(1, Math.floor(capacity * SMALL_AT_ONCE))

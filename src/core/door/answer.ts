@@ -7,7 +7,6 @@ import { Skipped, type Unreadable } from '../write/unreadable.js'
 export interface Asked<Q = object> {
   readonly params: Readonly<Record<string, string>>
   readonly query: Q
-  /** The path with the query. */
   readonly url: string
   readonly base: () => string
 }
@@ -64,6 +63,5 @@ export const pageAnswer = <R extends BsonDocument>(
   return { rows, format, skipped, envelope: { before: { success: true }, name: 'data', after } }
 }
 
-/** The name of a file of today. */
 export const fileNameOf = (name: string, format: string): string =>
   `${name}-${new Date().toISOString().slice(0, 10)}.${format}`

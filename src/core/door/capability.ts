@@ -21,7 +21,6 @@ export interface Capability {
   readonly door?: (app: FastifyInstance, all: readonly Capability[]) => void
 }
 
-/** Adds the operations of capabilities to an application. */
 export const addOperations = (app: FastifyInstance, all: readonly Capability[]): void => {
   const send = sender(app)
   for (const { routes } of all) for (const route of routes?.(app) ?? []) register(app, send, route)

@@ -59,7 +59,6 @@ export const requestProblems: ProblemCode[] = [
 const isBeforeKey = (code: ProblemCode): boolean =>
   [...requestProblems, 'unauthorized', 'internal_error'].includes(code)
 export const databaseProblems: ProblemCode[] = ['internal_error', 'service_unavailable', 'query_timeout']
-/** The problems that every operation under /v1 can have. */
 export const commonProblems: ProblemCode[] = [
   'invalid_parameter',
   'unauthorized',

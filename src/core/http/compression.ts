@@ -16,7 +16,6 @@ const MIN_BYTES = 4096
  * the size take at least twice the time (docs/decisions/0005-conditional-requests.md).
  */
 const LEVEL = 1
-/** The types of files that are compressed already. */
 const COMPRESSED = new Set<string>([mediaTypes.parquet, mediaTypes.xlsx])
 
 type Payload = string | Buffer

@@ -6,7 +6,6 @@ import fp from 'fastify-plugin'
 /** How long a browser may remember the result of a preflight, in seconds. No browser remembers it longer. */
 const PREFLIGHT_MAX_AGE_S = 86_400
 
-/** What a page may read of a response besides its body. */
 const EXPOSED_HEADERS = [
   'API-Key-Expires',
   'ETag',

@@ -9,9 +9,7 @@ import { PROBLEM_TYPE, type ProblemError, problem, urlTooLong, wrongVersion } fr
 import { JSON_HEADERS } from './json-only.js'
 import { isResponding } from './server.js'
 
-/** How long a caller has to close a connection after its last response. */
 const LINGER_MS = 1000
-/** Refused connections are logged at most this often. */
 const REFUSED_INTERVAL_MS = 10_000
 
 export const rawSocketsPlugin = fp(

@@ -9,11 +9,8 @@ import { cutOff } from './caller.js'
 const IDLE_MS = 10_000
 /** How long a connection is kept for the caller's next request: longer than proxies keep theirs. */
 const KEEP_ALIVE_MS = 72_000
-/** How long the headers of a request may take to arrive. */
 const HEADERS_MS = 10_000
-/** How long a whole request may take to arrive. */
 const REQUEST_MS = 30_000
-/** How often Node checks these two limits. */
 const CHECK_INTERVAL_MS = 5000
 /** How many pipelined requests of a connection may wait. It is closed if there are more. */
 const MAX_WAITING = 100
@@ -23,7 +20,6 @@ const MAX_LOOKS = 100
 /** During a longer iteration of the event loop, connections come unseen. */
 const SHORT_ITERATION_MS = 2
 
-/** What is going on on one connection. */
 interface Connection {
   /** The requests without a whole response. The first runs, the others wait. */
   readonly requests: { readonly response: ServerResponse; readonly begin: () => void }[]
@@ -31,7 +27,6 @@ interface Connection {
   bytesRead: number
 }
 
-/** The connections of each server. */
 const open = new WeakMap<Server, Map<Socket, Connection>>()
 
 interface Options {
@@ -42,7 +37,6 @@ interface Options {
 
 export const openConnections = (server: Server): number => open.get(server)?.size ?? 0
 
-/** @param listener handles a request */
 export const httpServer = (listener: RequestListener, { maxConnections, idleMs = IDLE_MS }: Options): Server => {
   const connections = new Map<Socket, Connection>()
   const server = createServer(
@@ -81,7 +75,6 @@ export const httpServer = (listener: RequestListener, { maxConnections, idleMs =
   return server
 }
 
-/** Calls the listener with a request once the response before it is written. */
 const oneAtATime =
   (connections: ReadonlyMap<Socket, Connection>, listener: RequestListener): RequestListener =>
   (request, response) => {
@@ -101,7 +94,6 @@ const oneAtATime =
     if (requests.length === 1) begin()
   }
 
-/** Whether a request of a connection has no whole response yet. */
 export const isResponding = (server: Server, socket: Socket): boolean =>
   Boolean(open.get(server)?.get(socket)?.requests.length)
 

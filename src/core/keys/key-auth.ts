@@ -18,9 +18,8 @@ declare module 'fastify' {
   }
 }
 
-/** A request that takes longer takes long, in milliseconds. */
 const LONG_MS = 200
-/** How long before its end the responses to a key say when it ends, and the metrics count it, in milliseconds. */
+/** How long before its end the responses to a key say when it ends, and the metrics count it. */
 const WARNING_MS = 14 * 86_400_000
 const BEARER = /^Bearer +(\S+)$/i
 const BASIC = /^Basic +([A-Za-z\d+/]+={0,2})$/i

@@ -10,27 +10,24 @@ import type { Store } from '../store/store.js'
 import { rangesOf } from '../validation/addresses.js'
 import { hashOf, keyIdOf, makeKey, markOf, type RandomInteger } from './format.js'
 
-/** How long a stored key is known without a query, in milliseconds. */
+/** How long a stored key is known without a query. */
 const KNOWN_MS = 25_000
-/** How long after a revocation a request may begin to read, in milliseconds: it may wait behind KNOWN_MS. */
+/** How long after a revocation a request may begin to read: it may wait behind KNOWN_MS. */
 export const REVOKED_MS = 30_000
 /** The cache of keys. What is looked up takes no room, so unknown ids displace none. With `max` it would take 3 ms to make. */
 const CACHE = { maxSize: 10_000, sizeCalculation: () => 1, backgroundFetchSize: 0 }
-/** How long a key counts as in use after it was used, in milliseconds. */
+/** How long a key counts as in use after it was used. */
 const IN_USE_MS = 3_600_000
-/** How often the last use of a key is written, in milliseconds. */
 const LAST_USED_MS = 60_000
 /** The length of a SHA-256 in hexadecimal. */
 const HASH_LENGTH = 64
 /** Fields that other programs added are allowed. */
 export const STORED_KEY = { ...collections.apiKeys.schema, additionalProperties: true }
 
-/** What a request may read, and the key that allows it. */
 export interface KeyScope extends Scope {
   readonly organisationName: string
   readonly keyId: string
   readonly keyName: string
-  /** Undefined for a key that does not expire. */
   readonly expiresAt: Date | undefined
 }
 
@@ -52,7 +49,6 @@ interface FoundKey {
   readonly organisation: OrganisationDocument | undefined
   /** Whether it may be used from an address. Undefined if it may from all. */
   readonly isFrom: ((address: string) => boolean) | undefined
-  /** How long it is known without a query. */
   readonly until: number
 }
 
@@ -90,7 +86,6 @@ export class NotIssued extends Error {}
 interface KeysOptions {
   /** Gives each look-up its turn. In commands there is none, and nobody waits. */
   readonly scheduler?: FairScheduler
-  /** The current time, in milliseconds since 1970. */
   readonly now?: () => number
   /** A clock in milliseconds that nobody can set: otherwise a revoked key would be known for longer. */
   readonly elapsed?: () => number
@@ -173,7 +168,6 @@ export const keysOf = (
   return {
     issueStored,
 
-    /** Issues a key and returns it without what is stored. */
     issue: async (...of: Parameters<typeof issueStored>): Promise<string> => (await issueStored(...of)).key,
 
     /** Lists the keys of an organisation, or of all, in the order in which they were issued. */
@@ -271,7 +265,6 @@ export const changeIn = (document: ApiKeyDocument): string | undefined =>
     ? undefined
     : 'hash: is of a key with another only or from; issue a key anew'
 
-/** The field that does not match the schema, and why. */
 const errorIn = (document: unknown): string | undefined => {
   if (Value.Check(STORED_KEY, document)) return changeIn(document as ApiKeyDocument)
   const { path, message } = Value.Errors(STORED_KEY, document).First() as ValueError

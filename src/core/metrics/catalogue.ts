@@ -120,7 +120,6 @@ export interface Metrics {
   text(): Promise<string>
 }
 
-/** How Prometheus names units. */
 const UNITS: Readonly<Record<string, string>> = { s: '_seconds', By: '_bytes', '1': '_ratio' }
 
 /** The name that OpenTelemetry's rules for Prometheus give a metric, without the `_total` of a counter. */

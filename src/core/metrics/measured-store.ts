@@ -7,7 +7,6 @@ const LAG_KNOWN_MS = 5 * 60_000
 /** The names of what ends an operation though the database has not failed: no memory for what is read, or a caller who left. */
 const NOT_THE_DATABASE = new Set(['Overloaded', 'AbortError'])
 
-/** @param now a clock in milliseconds */
 export const measuredStore = (store: Store, metrics: Metrics, now = () => performance.now()): Store => {
   /** Runs an operation. What it waits for besides the database is not part of its time. */
   const timed = <T>(

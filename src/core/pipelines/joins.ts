@@ -33,7 +33,6 @@ export interface ReferencesTo {
   readonly shown: TObject
 }
 
-/** The record of a field, which stands beside its id. */
 export const besideId = (from: CollectionName, field: string, shown: TObject): ReferencesTo => ({
   from,
   fields: [`${field}${BESIDE}`],

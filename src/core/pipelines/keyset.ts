@@ -21,7 +21,6 @@ export const OTHER_ID_TYPES = [
   ...['javascript', 'javascriptWithScope'],
 ]
 
-/** The first point in time that a Date can hold. */
 export const FIRST_TIME = new Date(-8.64e15)
 
 /** The types that a sort field may have, in the order of MongoDB. A condition finds only values of its type. */

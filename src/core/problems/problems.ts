@@ -156,7 +156,6 @@ export const urlTooLong = () => problem('uri_too_long', `The URL is longer than 
 export const bodyTooLarge = () =>
   problem('content_too_large', `The body of the request is larger than ${MAX_BODY_BYTES} bytes`)
 
-/** What a header says of the body is not supported. */
 export const unsupported = (name: string, allowed: string, headers: Record<string, string> = {}) =>
   problem('unsupported_media_type', `${name} must be ${allowed}`, {
     errors: [{ in: 'header', name, message: `must be ${allowed}`, allowed: [allowed] }],

@@ -30,7 +30,6 @@ const needOf = ({ conditions, order, within = [] }: Selection): IndexNeed | unde
   return { equal: [...new Set(equal)], ranges: [...new Set(ranges)], sort: order.field }
 }
 
-/** The fields of a condition, also inside of others. */
 const fieldsOf = (condition: Condition): [string, unknown][] =>
   Object.entries(condition).flatMap(([field, value]): [string, unknown][] => {
     if (field === '$or' || field === '$and') return (value as Condition[]).flatMap(fieldsOf)

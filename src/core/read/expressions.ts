@@ -19,7 +19,6 @@ const isNumberUpTo = (value: Expression, most: number): Expression[] => [
   ...within(value, -most, most),
   { $ne: [{ $type: value }, { $literal: 'decimal' }] },
 ]
-/** Whether an entry has a place on the earth. */
 export const isPlace: Expression = {
   $and: [...isNumberUpTo(LONGITUDE, MAX_LONGITUDE), ...isNumberUpTo(LATITUDE, MAX_LATITUDE)],
 }
@@ -28,7 +27,6 @@ const before = (time: Date, ms: number): Expression => ({ $literal: new Date(tim
 export const isCreatedWithin = (first: number, last: number): Expression => ({
   $and: within('$createdAt', before(YEAR_1, first), before(YEAR_9999, last)),
 })
-/** When an entry was created, or null. */
 export const created: Expression = { $cond: [isCreatedWithin(0, 0), '$createdAt', NOTHING] }
 /** How long it took as a finite number, or null. */
 export const duration: Expression = {

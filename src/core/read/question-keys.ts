@@ -14,7 +14,6 @@ import { bindingOf } from './token.js'
 /** The most questions that are asked for together. Spreadsheets have 16,384 columns. */
 export const MAX_QUESTIONS = 2000
 
-/** A longer type is none. */
 const MAX_TYPE = 100
 
 /** The answers of an entry: the text of the question, where there is one, and where the answer begins. */
@@ -63,7 +62,6 @@ export const questionOf = async (reader: Reader, form: string | undefined, key: 
 /** The most characters of other questions that are remembered while one is looked for. */
 const MAX_OTHERS = 1024 * 1024
 
-/** Looks for a question until it is found. */
 const findQuestion = async (reader: Reader, form: string, key: string) => {
   const others = new Set<string>()
   let characters = 0

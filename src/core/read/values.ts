@@ -34,7 +34,6 @@ export const valuesOf = async (
   throw problem('response_too_large', detail, { errors: [{ in: 'query', name: 'fields', message }] })
 }
 
-/** The most records of a list. */
 export const MOST_RECORDS = 100
 
 /** Records of a list, how many there are, which of them cannot be shown, and how many rows were asked for. */

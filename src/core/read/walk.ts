@@ -11,7 +11,6 @@ import { MAX_ID_BYTES, positionOf, type Start } from './position.js'
 const MAX_PAGE_BYTES = 16 * 1024 * 1024
 /** Of rows that are too large to be read at once, this part is tried. */
 const SMALLER = 1 / 4
-/** How much of a longer id its error shows. */
 const SHOWN_LENGTH = 100
 
 export type ReadSlice = (order: Order, slice: Slice) => Promise<BsonList>
@@ -140,7 +139,6 @@ export const readRanges = async <R, T>(
 const FIRST_ROWS = 50
 const GROWTH = 4
 const MOST_ROWS = 1000
-/** About how many bytes of BSON a page has. */
 export const PAGE_BYTES = 2 * 1024 * 1024
 
 /** A function that reads the next page: few records at first, and then as many as fit. The page after the last is empty. */
@@ -186,7 +184,6 @@ const fitting = (rows: readonly BsonDocument[], most: number): number => {
   return count
 }
 
-/** The error for a record after which no walk can go on. */
 const unplaced = (row: BsonDocument, field: string): UnreadableDocument => {
   const id = idOf(row.bytes).slice(0, SHOWN_LENGTH)
   const noId = `is not a string of valid UTF-8 with at most ${MAX_ID_BYTES} bytes, so nothing can be read on after it`

@@ -37,7 +37,6 @@ export const embeddedStore = ({ now = () => new Date() } = {}): Store => {
   const tables = new Map(Object.keys(collections).map((name) => [name, new Table()]))
   const table = (name: string) => tables.get(name) as Table
 
-  /** Runs the stages that follow the selection of the page. */
   const run = (rows: readonly Row[], stages: readonly Stage[]): Document[] => {
     let documents = rows.map(decode)
     for (const stage of stages) {

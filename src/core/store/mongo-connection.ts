@@ -15,16 +15,15 @@ import { Running, whenStuck } from './stuck.js'
 
 export interface MongoSettings {
   uri: string
-  /** The maximum time of a query on the server, in milliseconds. It may wait as long for a free connection. */
+  /** The maximum time of a query on the server. It may wait as long for a free connection. */
   queryTimeoutMs: number
-  /** How long the database keeps tombstones. */
   tombstoneDays: number
-  /** How long after its stamp a write may be committed, in milliseconds. */
+  /** How long after its stamp a write may be committed. */
   settleMs: number
 }
 
 export const POOL_SIZE = 64
-/** How long an operation waits for a server that cannot be reached, in milliseconds. */
+/** How long an operation waits for a server that cannot be reached. */
 const SELECTION_MS = 1000
 /**
  * The driver's interval between heartbeats, and its limit for a heartbeat and for a new connection, in milliseconds. After

@@ -9,7 +9,7 @@ import type { MongoConnection } from './mongo-connection.js'
 import { type Reading, type Store, storedOf } from './store.js'
 
 const STREAM_BATCH = 1000
-/** How long a reply to a query tells that the database responds, in milliseconds. */
+/** How long a reply to a query tells that the database responds. */
 const RESPONDED_MS = 1000
 /**
  * With these options the driver returns documents as bytes. The second option keeps the rest of a reply as objects: otherwise
@@ -38,10 +38,8 @@ const stagesOf = ({ stages, union }: Staged): readonly Document[] =>
 /** The documents of a query as bytes, batch by batch, without a time limit: it would count for all batches together. */
 export type Stream = (query: Matching, stages: readonly Document[]) => AsyncGenerator<readonly Buffer[]>
 
-/** The operations of a store that read, and a stream of what a query matches. */
 export const mongoReader = (connection: MongoConnection) => {
   const limit = { maxTimeMS: connection.settings.queryTimeoutMs }
-  /** When the last reply to a query came. */
   let responded = Number.NEGATIVE_INFINITY
 
   /** The command for a query. A cursor of the driver would take longer than all else that it does for a page. */

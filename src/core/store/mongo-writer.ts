@@ -15,7 +15,7 @@ import { isAllTaken, isForOne, sentAlone } from './mongo-errors.js'
 import type { Stream } from './mongo-reader.js'
 import type { Store } from './store.js'
 
-/** A write may always take as long, in milliseconds: a database far away needs some time even for a single record. */
+/** A write may always take as long: a database far away needs some time even for a single record. */
 const LEAST_WRITE_MS = 1000
 
 type Owned = Pick<Documents[RecordCollection], '_id' | 'organisation'>

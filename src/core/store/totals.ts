@@ -9,7 +9,7 @@ import { ProblemError } from '../problems/problems.js'
 import { type KeptTotals, QueryTimeout, type Read, type Store, type Timed } from './store.js'
 
 const AGE_PER_COST = 20
-/** How long a failure is kept at the most, in milliseconds, whatever it cost. */
+/** How long a failure is kept at the most, whatever it cost. */
 const FAILURE_MS = 1000
 /** How many bytes are kept, of results that say how large they are, and what each result takes besides. */
 const KEPT_BYTES = 16 * 1024 * 1024

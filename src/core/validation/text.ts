@@ -8,7 +8,6 @@ import { isAddressOrRange } from './addresses.js'
 import { boxOf } from './bbox.js'
 import { instantOf, intervalOf, isDay } from './instant.js'
 
-/** Whether a text is an origin as browsers send it. */
 const isOrigin = (text: string): boolean => !text.includes('*') && URL.canParse(text) && new URL(text).origin === text
 
 /** The first = behind a key divides it from the answer. */
@@ -114,7 +113,6 @@ const MAX_SHOWN = 50
 export interface InputError {
   name: string
   message: string
-  /** What is allowed, if it can be listed. */
   allowed?: string[]
 }
 
