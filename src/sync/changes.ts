@@ -260,12 +260,12 @@ export const rangesOf = (cursor: Cursor, times: Times): FeedRange[] => {
   return fresh === undefined ? settledRanges : [...settledRanges, ...rangesBehind(fresh, upTo(times))]
 }
 
-const rangesBehind = ({ stamp, id, isBefore }: FeedPosition, bounds: StampBounds): FeedRange[] => {
+const rangesBehind = ({ stamp, id, isInclusive }: FeedPosition, bounds: StampBounds): FeedRange[] => {
   const at = stamp === null ? null : new Date(stamp)
   const later: FeedRange = { stamp: at === null ? { $gte: FIRST_TIME, ...bounds } : { $gt: at, ...bounds } }
   if (id !== null) {
     // A condition on the id finds texts alone. The others follow them.
-    const ids = [{ [isBefore ? '$gte' : '$gt']: id }, { $type: OTHER_ID_TYPES }]
+    const ids = [{ [isInclusive ? '$gte' : '$gt']: id }, { $type: OTHER_ID_TYPES }]
     return [...ids.map((ids) => ({ stamp: at, ids })), later]
   }
   return at === null ? [{ stamp: null }, later] : [{ stamp: { $gte: at, ...bounds } }]
@@ -339,7 +339,7 @@ const behind = (position: FeedPosition): FeedPosition =>
 const positionBetween = (last: FeedItem, next: FeedItem): FeedPosition | undefined => {
   if (next.stamp !== last.stamp) return behindAll(last.stamp)
   const before = positionAt(next)
-  return positionAt(last) ?? (before && { ...before, isBefore: true })
+  return positionAt(last) ?? (before && { ...before, isInclusive: true })
 }
 
 /** The position of a row, or undefined if no cursor can hold its id. */

@@ -8,7 +8,7 @@ export interface FeedPosition {
   /** Null before all rows with the stamp. */
   readonly id: string | null
   /** Whether a row with exactly this id follows the position. */
-  readonly isBefore?: boolean
+  readonly isInclusive?: boolean
 }
 
 export interface Cursor {
@@ -22,7 +22,7 @@ export interface Cursor {
 
 export const START: FeedPosition = { stamp: null, id: null }
 
-const toPayload = ({ stamp, id, isBefore = false }: FeedPosition): Payload => [stamp, id, isBefore]
+const toPayload = ({ stamp, id, isInclusive = false }: FeedPosition): Payload => [stamp, id, isInclusive]
 
 /** @param binding the organisation, the operation and the field that orders the feed */
 export const encodeCursor = (binding: readonly unknown[], { since, isSettledOnly, settled, fresh }: Cursor): string =>
@@ -38,13 +38,13 @@ export const decodeCursor = (binding: readonly unknown[], text: string): Cursor 
   return { since, isSettledOnly, settled, fresh }
 }
 
-const positionOf = ([stamp, id, isBefore, ...others]: Payload): FeedPosition | undefined => {
+const positionOf = ([stamp, id, isInclusive, ...others]: Payload): FeedPosition | undefined => {
   const isSound =
     (stamp === null || isTime(stamp)) &&
     (id === null || typeof id === 'string') &&
-    typeof isBefore === 'boolean' &&
+    typeof isInclusive === 'boolean' &&
     others.length === 0
-  return isSound ? { stamp, id, ...(isBefore && { isBefore }) } : undefined
+  return isSound ? { stamp, id, ...(isInclusive && { isInclusive }) } : undefined
 }
 
 /** Whether a value is a time in milliseconds that JavaScript can represent. */

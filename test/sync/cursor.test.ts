@@ -12,7 +12,7 @@ t.test('a cursor keeps since when deletions must be known, and its places', asyn
     { stamp: null, id: 'é"' },
     { stamp: -8.64e15, id: null },
     { stamp: 1_700_000_000_000, id: 'x' },
-    { stamp: 1_700_000_000_000, id: 'x', isBefore: true },
+    { stamp: 1_700_000_000_000, id: 'x', isInclusive: true },
   ]) {
     for (const places of [
       { settled: position, fresh: null },
