@@ -8,8 +8,7 @@ import { organisationsCommand } from './commands/organisations.js'
 import { type MakeCommand, newCommand, newGroup, PROGRAM, runCommand } from './commands/run-command.js'
 import { seedCommand } from './commands/seed.js'
 import { stampCommand } from './commands/stamp.js'
-import { ConfigError, loadConfig, openMongo } from './core/config/config.js'
-import { description, version } from './core/config/release.js'
+import { ConfigError, description, loadConfig, openMongo, version } from './core/config/config.js'
 
 // Commands that need much code import it when they run, so that the others start fast.
 const openapiCommand: MakeCommand = ({ result }) =>

@@ -11,6 +11,7 @@ import { missingReferences } from './load-references.js'
 import {
   BY,
   CommandError,
+  cellOf,
   type MakeCommand,
   matching,
   nameOption,
@@ -20,8 +21,8 @@ import {
   organisationId,
   PROGRAM,
   requireOrganisation,
+  table,
 } from './run-command.js'
-import { cellOf, table } from './table.js'
 
 const keyIdForms = 'as list shows it, with or without fda_ before it, or the whole key'
 

@@ -1,4 +1,4 @@
-// The command that adds, lists, renames and removes organisations. test/commands/remove-organisation.test.ts says what a
+// The command that adds, lists, renames and removes organisations. test/commands/organisations-remove.test.ts says what a
 // removal does.
 import t from 'tap'
 import { organisationsCommand } from '../../src/commands/organisations.js'

@@ -1,4 +1,5 @@
-// The settings of the process, and the only reader of the environment.
+// The settings of the process, and the only reader of the environment; and what package.json says of the release.
+import { readFileSync } from 'node:fs'
 import { isIPv4 } from 'node:net'
 import { type TSchema, Type } from '@sinclair/typebox'
 import { defaulted } from '../../../schemas/kit.js'
@@ -6,6 +7,10 @@ import { scenarioNames } from '../../../seed/options.js'
 import { mongoStore } from '../store/mongo.js'
 import type { Store } from '../store/store.js'
 import { textChecker } from '../validation/text.js'
+
+export const { description, version } = JSON.parse(
+  readFileSync(new URL('../../../../package.json', import.meta.url), 'utf8'),
+) as { description: string; version: string }
 
 /** A setting: the environment variable that it is read from, and the schema of that. */
 class Setting<V> {

@@ -70,15 +70,7 @@ interface NewKey extends Pick<Scope, 'without' | 'only'> {
 export type Keys = ReturnType<typeof keysOf>
 
 /** A key does not match its schema. The message names the field, but does not show its value. */
-class InvalidKey extends Error {
-  constructor(
-    readonly keyId: string,
-    error: string,
-  ) {
-    super(`Key ${keyId} is invalid: ${error}`)
-    this.name = 'InvalidKey'
-  }
-}
+const invalidKey = (keyId: string, error: string): Error => new Error(`Key ${keyId} is invalid: ${error}`)
 
 /** No key was issued, because of what another command did. */
 export class NotIssued extends Error {}
@@ -103,7 +95,7 @@ export const keysOf = (
     if (document === undefined) return undefined
     const error = errorIn(document)
     if (error !== undefined) {
-      onError(new InvalidKey(keyId, error), 'a stored key is invalid and is refused')
+      onError(invalidKey(keyId, error), 'a stored key is invalid and is refused')
       return { document: undefined, organisation: undefined, isFrom: undefined, until }
     }
     const organisation = await store.dangerouslyFind('organisations', document.organisation)
@@ -155,7 +147,7 @@ export const keysOf = (
       ...restrictions,
     }
     const error = errorIn(document)
-    if (error !== undefined) throw new InvalidKey(document._id, error)
+    if (error !== undefined) throw invalidKey(document._id, error)
     await store.insert('apiKeys', [document])
     return { key, document }
   }

@@ -1,4 +1,5 @@
-// The operators of mingo, and those of the embedded store in place of them where mingo differs from MongoDB.
+// The operators of mingo, and those of the embedded store in place of them where mingo differs from MongoDB. Values are compared
+// as MongoDB sorts them: first by type, and strings by their UTF-8 bytes (its manual, "Comparison/Sort Order").
 import { Context, evalExpr } from 'mingo/core'
 import type { Iterator as LazyList } from 'mingo/lazy'
 import { $max, $min, $push, $sum } from 'mingo/operators/accumulator'
@@ -8,7 +9,31 @@ import * as conditions from 'mingo/operators/query'
 import type { Options } from 'mingo/types'
 import { resolve } from 'mingo/util'
 import { Long, ObjectId } from 'mongodb'
-import { compareValues, isSameType } from './bson-order.js'
+
+const RANKS: Readonly<Record<string, number>> = { undefined: 0, number: 2, bigint: 2, string: 3, object: 4, boolean: 5 }
+
+/** The rank of a value's type. A missing value ranks as null does, and NaN before all other numbers. */
+const rank = (value: unknown): number => {
+  if (value === null) return 0
+  if (value instanceof Date) return 6
+  return Number.isNaN(value) ? 1 : (RANKS[typeof value] as number)
+}
+
+/** Negative if `a` sorts before `b`, positive if after, 0 if they are equal. All objects are equal here. */
+export const compareValues = (one: unknown, other: unknown): number => {
+  const [a, b] = [exact(one), exact(other)]
+  const type = rank(a)
+  if (type !== rank(b)) return type - rank(b)
+  if (type === 3) return Buffer.compare(Buffer.from(a as string), Buffer.from(b as string))
+  if (type < 2 || type === 4) return 0
+  return (a as number) < (b as number) ? -1 : Number((a as number) > (b as number))
+}
+
+/** Whether two values have the same type. Conditions such as `$gt` match only values of the same type. */
+export const isSameType = (a: unknown, b: unknown): boolean => rank(exact(a)) === rank(exact(b))
+
+/** An integer that no number holds exactly is a Long when it is read from BSON. JavaScript compares a bigint with numbers. */
+const exact = (value: unknown): unknown => (Long.isLong(value) ? value.toBigInt() : value)
 
 export type Document = Record<string, unknown>
 

@@ -18,8 +18,7 @@ import {
 import { formerOf, keptOf } from '../documents/former.js'
 import { indexesOf } from '../documents/indexes.js'
 import type { Condition, Lookup, Query, Stage } from '../pipelines/stages.js'
-import { compareValues } from './bson-order.js'
-import { at, context, type Document } from './embedded-operators.js'
+import { at, compareValues, context, type Document } from './embedded-operators.js'
 import { type Store, storedOf } from './store.js'
 
 /** A stored document as bytes, with the values of the fields by which it was looked for. */

@@ -2,6 +2,7 @@
 import { accessSync } from 'node:fs'
 import {
   type Collection,
+  type ConnectionPoolEvents,
   type Db,
   type Document,
   MongoClient,
@@ -9,7 +10,6 @@ import {
   type RunCommandOptions,
 } from 'mongodb'
 import type { CollectionName } from '../documents/collections.js'
-import { Connections } from './connections.js'
 import { isWorthAgain, storeError } from './mongo-errors.js'
 import { Running, whenStuck } from './stuck.js'
 
@@ -34,6 +34,33 @@ const CONNECT_MS = 1800
 /** How often a read is tried again, and how long after it began, in milliseconds. */
 const RETRIES = 2
 const RETRY_MS = 1000
+
+/** Counts the connections of the driver by its events. */
+export class Connections {
+  open = 0
+  used = 0
+  /** Operations that wait for a connection. */
+  pending = 0
+
+  #client: MongoClient | undefined
+
+  /** Counts those of a client that was just made. Those of the client before it, some of which never end, count no more. */
+  watch(client: MongoClient): void {
+    this.#client = client
+    Object.assign(this, { open: 0, used: 0, pending: 0 })
+    const on = (event: keyof ConnectionPoolEvents, count: () => void) =>
+      client.on(event, () => this.#client === client && count())
+    on('connectionCreated', () => this.open++)
+    on('connectionClosed', () => this.open--)
+    on('connectionCheckOutStarted', () => this.pending++)
+    on('connectionCheckOutFailed', () => this.pending--)
+    on('connectionCheckedOut', () => {
+      this.pending--
+      this.used++
+    })
+    on('connectionCheckedIn', () => this.used--)
+  }
+}
 
 export class MongoConnection {
   /** A stuck client is replaced by a new one. */

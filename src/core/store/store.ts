@@ -7,7 +7,7 @@ import { fieldOf } from '../bson/values.js'
 import type { CollectionName, Documents, RecordCollection } from '../documents/collections.js'
 import type { Index } from '../documents/indexes.js'
 import type { Condition, Query } from '../pipelines/stages.js'
-import type { Connections } from './connections.js'
+import type { Connections } from './mongo-connection.js'
 
 export interface Store {
   /** The name of the database in the log and in the start message. */

@@ -254,8 +254,7 @@ t.test('a key that does not match the schema is not issued', async (t) => {
   const keys = keysOf(store, failing(t))
   for (const organisation of ['', ' ', 'a b', '$org', 'org\n', 'org\u202e', 'x'.repeat(101)]) {
     await t.rejects(keys.issue({ organisation, name: 'Sync' }), {
-      name: 'InvalidKey',
-      message: /organisation: expected/,
+      message: /^Key \w+ is invalid: organisation: expected/,
     })
   }
   t.same(await store.dangerouslyFindAll('apiKeys', {}), [])
@@ -333,7 +332,7 @@ t.test('an invalid stored key is refused, and reported once for each look-up', a
     const keys = keysOf(store, (...report) => reports.push(report))
     t.same(await Promise.all([keys.verify(key), keys.verify(key)]), [unknown, unknown], error)
     t.same(await keys.verify(key), unknown)
-    t.match(reports, [[{ keyId: _id, message: `Key ${_id} is invalid: ${error}` }, /^a stored key is invalid/]])
+    t.match(reports, [[{ message: `Key ${_id} is invalid: ${error}` }, /^a stored key is invalid/]])
     t.notMatch(String(reports), hash)
     const [listed] = (await keys.list()).filter(({ document }) => document._id === _id)
     t.match(listed, { error })

@@ -5,8 +5,8 @@ import { Overloaded } from '../../../src/core/limits/scheduler.js'
 import type { Metrics } from '../../../src/core/metrics/catalogue.js'
 import { measuredStore } from '../../../src/core/metrics/measured-store.js'
 import { Query } from '../../../src/core/pipelines/stages.js'
-import { Connections } from '../../../src/core/store/connections.js'
 import { embeddedStore } from '../../../src/core/store/embedded.js'
+import { Connections } from '../../../src/core/store/mongo-connection.js'
 import { type Store, StoreUnavailable } from '../../../src/core/store/store.js'
 
 /** A measured store with a clock that its operations and the readers of its bytes move, and everything recorded. */

@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { Long } from 'mongodb'
 import t from 'tap'
-import { compareValues, isSameType } from '../../../src/core/store/bson-order.js'
+import { compareValues, isSameType } from '../../../src/core/store/embedded-operators.js'
 import { inEach } from '../../support/each.js'
 import { anyText } from '../../support/texts.js'
 

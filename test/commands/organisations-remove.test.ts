@@ -1,6 +1,6 @@
 // What happens to the records and keys of an organisation that is removed, also when something else happens meanwhile.
 import t, { type Test } from 'tap'
-import { removeOrganisation } from '../../src/commands/remove-organisation.js'
+import { removeOrganisation } from '../../src/commands/organisations.js'
 import type { Session } from '../../src/commands/run-command.js'
 import { recordCollections } from '../../src/core/documents/collections.js'
 import { keysOf } from '../../src/core/keys/keys.js'
