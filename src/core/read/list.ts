@@ -3,11 +3,11 @@ import type { Listing } from '../../../schemas/common.js'
 import type { Resource } from '../pipelines/resource.js'
 import { tookTooLong, unlessProblem } from '../problems/problems.js'
 import { onTimeout } from './cost.js'
+import { totalOf } from './page.js'
 import { withQuestions } from './question-keys.js'
 import { pagingOf, type Reader } from './reader.js'
 import type { Selection } from './selection.js'
-import { FIRST_CURSOR, tokensOf } from './token.js'
-import type { Page } from './walk.js'
+import { tokensOf } from './token.js'
 
 /** The page that a list asks for, and its total, which is undefined where it does not ask for one. */
 export const readList = async (reader: Reader, resource: Resource, parameters: Listing) => {
@@ -43,23 +43,4 @@ export const unmatchedIn = async (
     if (isMatched === false) unmatched.push(name)
   }
   return unmatched
-}
-
-/**
- * The total of a list. The count may be older than the page, and where they disagree the page is right. A page with a number
- * shows where the list ends: before an empty page, with a page that has no next one, and behind any other page. The first
- * page of a cursor is page 1. For a page that begins at a position, the number of records before it is not known, so it
- * shows only that the list has at least the records of the page.
- * @param counted how many records match, as of some time ago
- */
-export const totalOf = (
-  { page, perPage, cursor, after }: Pick<Listing, 'page' | 'perPage' | 'cursor' | 'after'>,
-  { rows, next }: Page,
-  counted: number,
-): number => {
-  const isNumbered = after === undefined && (cursor === undefined || cursor === FIRST_CURSOR)
-  const before = isNumbered ? (page - 1) * perPage : 0
-  if (isNumbered && rows.length === 0) return Math.min(counted, before)
-  if (isNumbered && next === undefined) return before + rows.length
-  return Math.max(counted, before + rows.length + (next === undefined ? 0 : 1))
 }

@@ -9,10 +9,11 @@ import { type ProblemError, problem } from '../problems/problems.js'
 import { readWithReferences } from '../store/references.js'
 import type { KeptTotals, Store, Timed } from '../store/store.js'
 import { isLargePage, onTimeout, timeoutProblem } from './cost.js'
+import { type Page, type Paging, readPage } from './page.js'
 import type { Start } from './position.js'
 import type { Projection } from './projection.js'
 import { type Parameters, rowsQuery, type Selection, selectionOf } from './selection.js'
-import { PAGE_BYTES, type Page, type Paging, pagesOf, type ReadSlice, readPage } from './walk.js'
+import { PAGE_BYTES, pagesOf, type ReadSlice } from './walk.js'
 
 /** What a reader needs of a store. */
 export type Reads = Pick<Store & KeptTotals, 'aggregate' | 'count' | 'knownIndexes' | 'keep' | 'isQuick'>

@@ -1,7 +1,7 @@
 // Reads on in a sorted list, for lists, map features, exports and feeds: the rows that follow a position, as many as fit, and
 // the position after them.
 import { type BsonDocument, type BsonList, sizeOf } from '../bson/reader.js'
-import { type Direction, OTHER_ID_TYPES, rangesAfter } from '../pipelines/keyset.js'
+import { OTHER_ID_TYPES, rangesAfter } from '../pipelines/keyset.js'
 import type { Condition, Order, Slice } from '../pipelines/stages.js'
 import { ResponseTooLarge, UnreadableDocument } from '../write/errors.js'
 import { idOf } from '../write/unreadable.js'
@@ -14,59 +14,6 @@ const SMALLER = 1 / 4
 const SHOWN_LENGTH = 100
 
 export type ReadSlice = (order: Order, slice: Slice) => Promise<BsonList>
-
-/** Which page is wanted: by its number, or with `isWalk` the next of a walk. */
-export interface Paging {
-  readonly page: number
-  readonly perPage: number
-  readonly isWalk: boolean
-}
-
-/** The page before or after a page. It begins at a position, or if there is none, it is found by its number. */
-export interface Neighbour {
-  readonly start: Start | undefined
-}
-
-export interface Page {
-  readonly rows: readonly BsonDocument[]
-  readonly next: Neighbour | undefined
-  readonly previous: Neighbour | undefined
-}
-
-/** Reads a page of a list: the next of a walk, or a page by its number or beside another one. */
-export const readPage = async (
-  inOrder: Order,
-  { page, perPage, isWalk }: Paging,
-  start: Start | undefined,
-  read: ReadSlice,
-): Promise<Page> => {
-  if (isWalk) {
-    const { rows, next } = await readOn(inOrder, perPage, start, read)
-    return { rows, next: next && { start: next }, previous: undefined }
-  }
-  const isBackward = start?.isBackward ?? false
-  const { field } = inOrder
-  const direction = (isBackward ? -inOrder.direction : inOrder.direction) as Direction
-  const ranges = start === undefined ? [undefined] : rangesAfter(field, direction, start.position, start.isInclusive)
-  const skip = start === undefined ? (page - 1) * perPage : 0
-  // One row more than the page shows tells whether the list goes on.
-  const { rows: found } = await readRanges(ranges, perPage + 1, perPage + 1, rowsOf(read, { field, direction }, skip))
-  const hasMore = found.length > perPage
-  const rows = isBackward ? found.slice(0, perPage).reverse() : found.slice(0, perPage)
-  const neighbour = (isBackward: boolean): Neighbour => {
-    const row = isBackward ? rows[0] : rows.at(-1)
-    // The way back from an empty page begins with what is exactly at the position.
-    if (row === undefined) return { start: start && { position: start.position, isBackward, isInclusive: true } }
-    const behind = isBackward || start?.isBackward ? undefined : found[perPage]
-    return { start: startBehind(row, behind, field, isBackward) }
-  }
-  // The page that led here is on the side where this page's position is, so there is always a link back to it.
-  return {
-    rows,
-    next: isBackward || hasMore ? neighbour(false) : undefined,
-    previous: (isBackward ? hasMore : start !== undefined || page > 1) ? neighbour(true) : undefined,
-  }
-}
 
 /** Reads the next page of a walk. `next` is undefined at its end. It throws UnreadableDocument if it cannot go on. */
 export const readOn = async (
@@ -92,7 +39,7 @@ export const readOn = async (
 }
 
 /** The start behind a row. If the row has no position, the start is before the following row; undefined if that has none. */
-const startBehind = (
+export const startBehind = (
   row: BsonDocument,
   following: BsonDocument | undefined,
   field: string,
@@ -104,7 +51,7 @@ const startBehind = (
   return next && { position: next, isBackward, isInclusive: true }
 }
 
-const rowsOf =
+export const rowsOf =
   (read: ReadSlice, order: Order, skip = 0) =>
   async (range: Condition | undefined, limit: number) =>
     (await read(order, { range, skip, limit })).documents
