@@ -20,7 +20,8 @@ import {
   type Feed,
   type FeedRange,
   mostLookedAt,
-  oneIn,
+  newestIn,
+  rowAt,
   type Stamp,
   type StampBounds,
 } from './queries.js'
@@ -44,8 +45,8 @@ interface Stamped {
 
 const BEFORE_ALL_STAMPS: FeedPosition = { stamp: FIRST_TIME.getTime(), id: null }
 
-const before = ({ horizon }: Times): StampBounds => ({ $lt: new Date(horizon) })
-const upTo = ({ now }: Times): StampBounds => ({ $lte: new Date(now + MAX_AHEAD_MS) })
+const settledBefore = ({ horizon }: Times): StampBounds => ({ $lt: new Date(horizon) })
+const readableUpTo = ({ now }: Times): StampBounds => ({ $lte: new Date(now + MAX_AHEAD_MS) })
 
 export interface FeedSettings {
   readonly settleMs: number
@@ -125,15 +126,15 @@ export class Feeds {
       if (edge !== undefined) edges.push(edge)
       return rows
     })
-    const isUpToNow = await this.#untilNow([...read, ...edges], times)
+    const isUpToNow = await this.#notInFuture([...read, ...edges], times)
     const rows = read.filter(isUpToNow)
     const [edge] = edges.filter(isUpToNow)
     // A walk by times goes on behind its last row, whose stamp tells for how long nothing was new.
     const isByRows = feed.scope.only === undefined || (from.isSettledOnly && edge === undefined)
     const { rows: items, next } = cut({ rows, limit }, stamp, (items, following) =>
       isByRows || following !== undefined
-        ? goOn(from, items, following, times)
-        : { next: goOnBehind(from, items.at(-1), edge, times) },
+        ? cursorAfter(from, items, following, times)
+        : { next: cursorAt(from, items.at(-1), edge, times) },
     )
     const hasMore = rows.length > items.length || edge !== undefined
     const page = { items, hasMore, next, newFrom: newFrom(next) }
@@ -155,8 +156,8 @@ export class Feeds {
   async newest(feed: Feed, isSettledOnly: boolean): Promise<number | undefined> {
     const times = await this.#times()
     const { stamp } = this.settings
-    const range = { stamp: isSettledOnly ? before(times) : { $lte: new Date(times.now) } }
-    const list = await this.store.aggregate(oneIn(feed, stamp, range, -1), { isMajority: true })
+    const range = { stamp: isSettledOnly ? settledBefore(times) : { $lte: new Date(times.now) } }
+    const list = await this.store.aggregate(newestIn(feed, stamp, range), { isMajority: true })
     const stamps = itemsOf(list, stamp).map((row) => row.stamp as number)
     return stamps.length === 0 ? undefined : Math.max(...stamps)
   }
@@ -172,7 +173,7 @@ export class Feeds {
 
   /**
    * The first rows of a range in their order. For a narrower scope, only so many rows of the organisation are looked at, or all of
-   * one stamp; if there are more, also where these end. That is read before the rows: until then, a row can only move behind it.
+   * one stamp. If there are more, `edge` is where the scan stopped. It is read before the rows: until then, a row can only move behind it.
    */
   async #rowsIn(feed: Feed, range: FeedRange, limit: number, reading?: Reading) {
     const { stamp, lookedAt } = this.settings
@@ -187,8 +188,8 @@ export class Feeds {
     let [looked, edge]: [FeedRange, FeedPosition?] = [range]
     if (!(range.stamp instanceof Date)) {
       // Mostly nothing is new in the whole organisation.
-      if ((await read(oneIn(feed, stamp, range, 1))).length === 0) return { rows: [] }
-      const [last] = await read(oneIn(feed, stamp, range, mostLookedAt(limit, lookedAt)))
+      if ((await read(rowAt(feed, stamp, range, 0))).length === 0) return { rows: [] }
+      const [last] = await read(rowAt(feed, stamp, range, mostLookedAt(limit, lookedAt) - 1))
       if (last !== undefined) {
         edge = edgeAt(last, range.stamp)
         looked = { stamp: { ...range.stamp, $lt: new Date(edge.stamp as number) } }
@@ -207,7 +208,7 @@ export class Feeds {
    * Tells of rows whether their stamps are not in the future. A record that was changed while it was read has a stamp after the
    * time of the beginning, but it belongs to the page: its earlier change is not there any more. So the clock is read once more.
    */
-  async #untilNow(rows: readonly Stamped[], { now }: Times): Promise<(row: Stamped) => boolean> {
+  async #notInFuture(rows: readonly Stamped[], { now }: Times): Promise<(row: Stamped) => boolean> {
     const isUpTo =
       (time: number) =>
       ({ stamp }: Stamped): boolean =>
@@ -242,7 +243,7 @@ export class Feeds {
  */
 const withinHorizon = (cursor: Cursor, { horizon }: Times): Cursor => {
   const { settled, fresh, isSettledOnly } = cursor
-  if (settled.stamp === null || settled.stamp + Number(settled.id !== null) <= horizon) return cursor
+  if (settled.stamp === null || firstStampAfter(settled) <= horizon) return cursor
   return { ...cursor, settled: { stamp: horizon, id: null }, fresh: isSettledOnly ? null : (fresh ?? settled) }
 }
 
@@ -255,12 +256,12 @@ export const rangesOf = (cursor: Cursor, times: Times): FeedRange[] => {
   const { settled, isSettledOnly } = cursor
   const fresh = freshOf(cursor, times)
   // Without a fresh row to go on from, settled and fresh rows are one range.
-  if (fresh === undefined && !isSettledOnly) return rangesBehind(settled, upTo(times))
-  const settledRanges = rangesBehind(settled, before(times))
-  return fresh === undefined ? settledRanges : [...settledRanges, ...rangesBehind(fresh, upTo(times))]
+  if (fresh === undefined && !isSettledOnly) return rangesOn(settled, readableUpTo(times))
+  const settledRanges = rangesOn(settled, settledBefore(times))
+  return fresh === undefined ? settledRanges : [...settledRanges, ...rangesOn(fresh, readableUpTo(times))]
 }
 
-const rangesBehind = ({ stamp, id, isInclusive }: FeedPosition, bounds: StampBounds): FeedRange[] => {
+const rangesOn = ({ stamp, id, isInclusive }: FeedPosition, bounds: StampBounds): FeedRange[] => {
   const at = stamp === null ? null : new Date(stamp)
   const later: FeedRange = { stamp: at === null ? { $gte: FIRST_TIME, ...bounds } : { $gt: at, ...bounds } }
   if (id !== null) {
@@ -301,7 +302,7 @@ const edgeAt = ({ stamp }: FeedItem, { $gte: begin }: StampBounds): FeedPosition
 const hasSettled = ({ stamp }: Stamped, { horizon }: Times): boolean => (stamp ?? Number.NEGATIVE_INFINITY) < horizon
 
 /** The cursor after the items of a page, or undefined if no cursor fits between the last item and the following row. */
-const goOn = (cursor: Cursor, items: readonly FeedItem[], following: FeedItem | undefined, times: Times) => {
+const cursorAfter = (cursor: Cursor, items: readonly FeedItem[], following: FeedItem | undefined, times: Times) => {
   const last = items.at(-1)
   if (last !== undefined && following !== undefined && hasSettled(following, times)) {
     const settled = positionBetween(last, following)
@@ -309,35 +310,35 @@ const goOn = (cursor: Cursor, items: readonly FeedItem[], following: FeedItem | 
   }
   const lastSettled = items.findLast((item) => hasSettled(item, times))
   const since = Math.max(cursor.since, times.horizon)
-  const settled = lastSettled === undefined ? behind(cursor.settled) : behindAll(lastSettled.stamp)
-  return { next: { ...cursor, since, settled, fresh: freshBehind(cursor, last, times) } }
+  const settled = lastSettled === undefined ? afterStampOf(cursor.settled) : afterStamp(lastSettled.stamp)
+  return { next: { ...cursor, since, settled, fresh: freshAfter(cursor, last, times) } }
 }
 
 /** The last fresh row. If its id cannot be in a cursor, others with its stamp come when they have settled. */
-const freshBehind = (cursor: Cursor, last: FeedItem | undefined, times: Times): FeedPosition | null =>
+const freshAfter = (cursor: Cursor, last: FeedItem | undefined, times: Times): FeedPosition | null =>
   last === undefined || hasSettled(last, times)
     ? (freshOf(cursor, times) ?? null)
-    : (positionAt(last) ?? behindAll(last.stamp))
+    : (positionAt(last) ?? afterStamp(last.stamp))
 
 /** Goes on after the last page of a narrower scope, or behind an edge. What is in no page is not looked at again. */
-const goOnBehind = (cursor: Cursor, last: FeedItem | undefined, edge: FeedPosition | undefined, times: Times) => {
+const cursorAt = (cursor: Cursor, last: FeedItem | undefined, edge: FeedPosition | undefined, times: Times) => {
   if (edge !== undefined && hasSettled(edge, times)) return { ...cursor, settled: edge }
   const { horizon } = times
-  const fresh = edge ?? freshBehind(cursor, last, times)
+  const fresh = edge ?? freshAfter(cursor, last, times)
   return { ...cursor, since: Math.max(cursor.since, horizon), settled: { stamp: horizon, id: null }, fresh }
 }
 
 /** The position behind all rows with a stamp, or behind all rows without one. */
-const behindAll = (stamp: number | null | undefined): FeedPosition =>
+const afterStamp = (stamp: number | null | undefined): FeedPosition =>
   typeof stamp === 'number' ? { stamp: stamp + 1, id: null } : BEFORE_ALL_STAMPS
 
 /** The position from which a copy goes on when no settled row follows its own: behind all rows of that stamp. */
-const behind = (position: FeedPosition): FeedPosition =>
-  position.stamp !== null && position.id === null ? position : behindAll(position.stamp)
+const afterStampOf = (position: FeedPosition): FeedPosition =>
+  position.stamp !== null && position.id === null ? position : afterStamp(position.stamp)
 
 /** A position between two rows. If their stamps differ, it has no id, so that one range follows it instead of three. */
 const positionBetween = (last: FeedItem, next: FeedItem): FeedPosition | undefined => {
-  if (next.stamp !== last.stamp) return behindAll(last.stamp)
+  if (next.stamp !== last.stamp) return afterStamp(last.stamp)
   const before = positionAt(next)
   return positionAt(last) ?? (before && { ...before, isInclusive: true })
 }
@@ -349,10 +350,10 @@ const positionAt = (row: FeedItem): FeedPosition | undefined => {
 }
 
 /** The first stamp that can be new to a copy, once a page has shown all before it. */
-const newFrom = ({ settled, fresh }: Cursor): number => {
-  const { stamp, id } = fresh ?? settled
-  return (stamp ?? FIRST_TIME.getTime()) + Number(id !== null)
-}
+const newFrom = ({ settled, fresh }: Cursor): number => firstStampAfter(fresh ?? settled)
+
+/** The first stamp that rows after a position may have, but for those of its own stamp. A position without an id is before all of that. */
+const firstStampAfter = ({ stamp, id }: FeedPosition): number => (stamp ?? FIRST_TIME.getTime()) + Number(id !== null)
 
 const itemsOf = ({ collection, documents }: BsonList, field: Stamp): FeedItem[] =>
   withBsonErrors(collection, () =>

@@ -62,14 +62,24 @@ export const deletionsIn = ({ scope, collection }: Feed, stamp: Stamp, range: Fe
   return Query.in(embeddedIn(scope), collection, left, [...first(stamp, limit), asDeleted, ...deletion]).and(deletions)
 }
 
+/** The record and the tombstone of a range behind so many others. */
+export const rowAt = (feed: Feed, stamp: Stamp, range: FeedRange, skip: number): Query =>
+  oneOfEach(feed, stamp, range, 1, skip)
+
+/** The newest record and the newest tombstone of a range. */
+export const newestIn = (feed: Feed, stamp: Stamp, range: FeedRange): Query => oneOfEach(feed, stamp, range, -1, 0)
+
 /**
- * The record and the tombstone at a place in a range, counted from its beginning or, below 0, from its end. Each has nothing but
- * its id, its stamp and its owner. They are those of the whole organisation, because those of a narrower scope may be hard to
- * find. Rows that are passed over may belong to nobody, so that an index has all that is read of them.
+ * Each has nothing but its id, its stamp and its owner. They are those of the whole organisation, because those of a narrower
+ * scope may be hard to find. Rows that are skipped may belong to nobody, so that an index has all that is read of them.
  */
-export const oneIn = ({ scope, collection }: Feed, stamp: Stamp, range: FeedRange, place: number): Query => {
-  const direction = place < 0 ? -1 : 1
-  const skip = Math.abs(place) - 1
+const oneOfEach = (
+  { scope, collection }: Feed,
+  stamp: Stamp,
+  range: FeedRange,
+  direction: 1 | -1,
+  skip: number,
+): Query => {
   const isFirst = skip === 0
   const one = (field: string, owner: string): Stage[] => [
     { $sort: { [field]: direction, _id: direction } },
