@@ -181,7 +181,7 @@ const server = named || 'mongodb://127.0.0.1:27017/'
 /** How many times longer growth is measured, which has one request at a time. */
 const ALONE = 4
 /** How many times longer a turn beside a neighbour is. */
-const BESIDE = 2
+const JOINED_SUFFIX = 2
 
 /** Everything that was printed, for the report. */
 const text: string[] = []
@@ -283,7 +283,7 @@ const run = async (only?: Part): Promise<Ratios> => {
     return ratios
   }
   if (only !== 'growth' && only !== 'sync' && only !== 'exports') {
-    const beside = await neighbour(await prepareNeighbours(server, say), BESIDE * ms, say)
+    const beside = await neighbour(await prepareNeighbours(server, say), JOINED_SUFFIX * ms, say)
     await stopAll()
     Object.assign(ratios, beside.ratios)
     print('## Beside a neighbour', neighbourMethod, neighbourTable(beside))

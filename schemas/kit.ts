@@ -147,7 +147,7 @@ export const joinedDocument = (schema: TSchema, named: ReadonlyMap<string, TSche
 }
 
 /** What follows the name of a field with an id, in the name of a field that has the record beside it. */
-export const BESIDE = ':beside'
+export const JOINED_SUFFIX = ':joined'
 
 /** The property of a record as it is stored: an id in place of another record. What no record stores has none. */
 const flatProperty = (property: TSchema): TSchema | undefined => {

@@ -1,7 +1,7 @@
 // What an assistant means: a record by its name, a question by its text, a value in another case, and a day as a time. What no
 // entry has is an error that says what there is.
 import type { Answered } from '../../schemas/entries.js'
-import { BESIDE } from '../../schemas/kit.js'
+import { JOINED_SUFFIX } from '../../schemas/kit.js'
 import { viewOf } from '../../schemas/views.js'
 import { type Given, isTime } from '../core/door/tools.js'
 import { resources } from '../core/pipelines/index.js'
@@ -18,7 +18,7 @@ import type { Selection } from '../core/read/selection.js'
 import { MOST_NAMES, namesInEntries, summaryOf } from '../core/read/summaries.js'
 import { listOf, valuesOf } from '../core/read/values.js'
 import { questionMeant, questionsMeant } from './questions.js'
-import { isLike, MOST_CHARACTERS, MOST_TOLD, nearestTo, quoted, taken, wrong } from './spelling.js'
+import { invalidWithChoices, isLike, MOST_CHARACTERS, MOST_TOLD, nearestTo, quoted, taken } from './spelling.js'
 
 const { entries } = resources
 const MOST_TWINS = 50
@@ -26,7 +26,7 @@ const MOST_TWINS = 50
 /** What the filters by an id find, and the parts of its name. */
 const named = Object.fromEntries(
   (entries.item.beside as readonly ReferencesTo[]).map(({ from, fields, shown }) => [
-    (fields[0] as string).slice(0, -BESIDE.length),
+    (fields[0] as string).slice(0, -JOINED_SUFFIX.length),
     { resource: resources[from as keyof typeof resources], shown },
   ]),
 )
@@ -61,7 +61,7 @@ const idMeant = async (reader: Reader, name: string, given: string, say: (note: 
   const parts = Object.keys(viewOf(reader.scope.without).shown(shown).properties)
   if (isId && parts.length === 0) return given
   if (parts.length === 0)
-    throw wrong(name, `is not the id of ${article} ${resource.name}, and the key sees no names`, [])
+    throw invalidWithChoices(name, `is not the id of ${article} ${resource.name}, and the key sees no names`, [])
   const namesBy = async (conditions: Selection['conditions'], perPage: number) => {
     const selection = { ...reader.select(resource, { fields: parts, sortOrder: 'desc' }), conditions }
     const { rows } = await reader.page(selection, { page: 1, perPage, isWalk: false })
@@ -94,7 +94,7 @@ const idMeant = async (reader: Reader, name: string, given: string, say: (note: 
     found = all.filter(({ name }) => isSame(name))
     const message = `is neither the id nor the name of ${article} ${resource.name}: allowed has names`
     const names = all.map((each) => each.name)
-    if (found.length === 0) throw wrong(name, message, nearestTo(given, names))
+    if (found.length === 0) throw invalidWithChoices(name, message, nearestTo(given, names))
   }
   const ids = found.map(({ id }) => id)
   if (ids.length === 1) {
@@ -104,7 +104,11 @@ const idMeant = async (reader: Reader, name: string, given: string, say: (note: 
   }
   const known: string[] = []
   for (const id of ids.slice(0, MOST_TOLD)) known.push((await unlessProblem(knownOf(reader, name, id))) ?? id)
-  throw wrong(name, `is the name of several ${collection}, and allowed has their ids: ${known.join('; ')}`, ids)
+  throw invalidWithChoices(
+    name,
+    `is the name of several ${collection}, and allowed has their ids: ${known.join('; ')}`,
+    ids,
+  )
 }
 
 /**
@@ -124,8 +128,13 @@ const valueMeant = async (reader: Reader, name: string, given: string, filters: 
   const inOtherCase = like.filter((value) => value.toLowerCase() === given.toLowerCase())
   const same = inOtherCase.length === 1 ? inOtherCase : like
   if (same.length === 1 || values.length === 0) return same[0] ?? given
-  if (same.length > 1) throw wrong(name, 'has a value that several values are like: allowed has them', same)
-  throw wrong(name, 'has a value that no entry has: allowed has those of entries', nearestTo(given, values))
+  if (same.length > 1)
+    throw invalidWithChoices(name, 'has a value that several values are like: allowed has them', same)
+  throw invalidWithChoices(
+    name,
+    'has a value that no entry has: allowed has those of entries',
+    nearestTo(given, values),
+  )
 }
 
 /** @throws the problem `invalid_parameter` if no time is in a range: whoever gives a day twice means all of it */

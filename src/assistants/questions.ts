@@ -7,7 +7,7 @@ import { runInSlices } from '../core/limits/work.js'
 import { formQuestions } from '../core/read/form-questions.js'
 import type { Reader } from '../core/read/reader.js'
 import { questionKey } from '../core/write/question-columns.js'
-import { MOST_ALLOWED, MOST_CHARACTERS, MOST_TOLD, quoted, taken, wordsIn, wrong } from './spelling.js'
+import { invalidWithChoices, MOST_ALLOWED, MOST_CHARACTERS, MOST_TOLD, quoted, taken, wordsIn } from './spelling.js'
 
 /** So many words are looked for in so many of the first characters of a question. */
 const [MOST_WORDS, MOST_SEARCHED] = [50, 1000]
@@ -39,7 +39,7 @@ export const questionsMeant = async (reader: Reader, all: readonly Question[], n
   const shown = ranked
     .slice(0, MOST_ALLOWED)
     .map(({ question: { key, question } }) => (question.length > MOST_CHARACTERS ? key : question))
-  throw wrong(name, message, shown)
+  throw invalidWithChoices(name, message, shown)
 }
 
 /** The question, and maybe its answer, that a text means. None or several throw the problem `invalid_parameter`. */
@@ -65,7 +65,7 @@ export const questionMeant = async (
       .join('; ')
     const message = `has ${quoted(asked)}, which ${found.length} questions have, and allowed has their keys: ${told}`
     const keys = found.slice(0, MOST_ALLOWED).map(({ key }) => key)
-    throw wrong(name, message, keys)
+    throw invalidWithChoices(name, message, keys)
   }
   say(`${taken(name, asked, question)}, whose key is ${key}`)
   return { key, ...(answer !== undefined && { answer }) }

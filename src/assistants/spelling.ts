@@ -5,7 +5,7 @@ import { invalidParameter } from '../core/problems/problems.js'
 export const [MOST_ALLOWED, MOST_TOLD] = [100, 10] as const
 export const MOST_CHARACTERS = 200
 
-export const wrong = (name: string, message: string, allowed: string[]) =>
+export const invalidWithChoices = (name: string, message: string, allowed: string[]) =>
   invalidParameter(name, message, 'query', allowed)
 
 export const quoted = (text: string): string => JSON.stringify(text.slice(0, MOST_CHARACTERS))

@@ -25,7 +25,7 @@ import { isInScope } from '../core/pipelines/stages.js'
 import { YEAR_1, YEAR_9999 } from '../core/read/expressions.js'
 import { formQuestions } from '../core/read/form-questions.js'
 import { projectionOf } from '../core/read/projection.js'
-import { type Reader, unknown } from '../core/read/reader.js'
+import { notFound, type Reader } from '../core/read/reader.js'
 import {
   type CountedEntries,
   type Group,
@@ -144,7 +144,7 @@ const getFormQuestions = async (reader: Reader, { params }: Pick<Asked, 'params'
   const isVisible = isInScope('forms', reader.scope)
   if (isVisible) await reader.record(forms, id, projectionOf(forms, reader.scope.without, {}, 'record'))
   const { questions, entries, asOf, bytes, hash } = await formQuestions(reader, id)
-  if (!isVisible && entries === 0) throw unknown(forms)
+  if (!isVisible && entries === 0) throw notFound(forms)
   return {
     value: { success: true, data: questions, _metadata: { entries, asOf: asOf.toISOString() } },
     tag: { besides: [hash, entries] },

@@ -6,7 +6,7 @@ import type { Parameter } from './operations.js'
 
 const QUESTION = createHash('sha256').update('Source?').digest('hex').slice(0, 12)
 /** The dimensions of counts whose values are ids. */
-const BESIDE = ['form', 'project', 'dispatch', 'agent']
+const JOINED_SUFFIX = ['form', 'project', 'dispatch', 'agent']
 
 export type Operation = readonly [path: string, parameters: readonly Parameter[]]
 export type Headers = Record<string, string>
@@ -76,7 +76,7 @@ const drawValue = ({ name, schema }: Parameter, path: string, draw: Draw, of: ()
     ...{ country: () => 'Nigeria', state: () => 'Kano', lga: () => 'Tarauni', city: () => 'Kano' },
     answered: () => draw.of([QUESTION, `${QUESTION}=Borehole`]),
     by: () =>
-      draw.of(['status', 'agent,form', 'createdAt:month', 'location.state', 'location:0.5,dispatch', ...BESIDE]),
+      draw.of(['status', 'agent,form', 'createdAt:month', 'location.state', 'location:0.5,dispatch', ...JOINED_SUFFIX]),
     zone: () => 'Africa/Lagos',
     measure: () => 'duration',
     organisation: () => of().organisation,

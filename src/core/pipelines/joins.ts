@@ -2,7 +2,7 @@
 // belong to the caller's organisation, so that an id of another organisation's document finds nothing. The others are
 // references, whose query has the caller's scope.
 import type { TObject } from '@sinclair/typebox'
-import { BESIDE } from '../../../schemas/kit.js'
+import { JOINED_SUFFIX } from '../../../schemas/kit.js'
 import type { CollectionName } from '../documents/collections.js'
 import { type Expression, isWithin, type Scope, type Stage } from './stages.js'
 
@@ -35,7 +35,7 @@ export interface ReferencesTo {
 
 export const besideId = (from: CollectionName, field: string, shown: TObject): ReferencesTo => ({
   from,
-  fields: [`${field}${BESIDE}`],
+  fields: [`${field}${JOINED_SUFFIX}`],
   shown,
 })
 

@@ -7,31 +7,31 @@ import type { Expression } from '../pipelines/stages.js'
 import { isPlace, LATITUDE, LONGITUDE, NOTHING } from './expressions.js'
 import { periodOf } from './local-time.js'
 
-/** What a group has of a dimension. */
-export type Value = string | number | { readonly longitude: number; readonly lattitude: number } | null
+/** The value of a group in a dimension. */
+export type GroupValue = string | number | { readonly longitude: number; readonly lattitude: number } | null
 
 export interface Dimension {
   /** As `by` has it. */
   readonly name: string
   readonly group: Expression
   /** The values that a group of the database has in a response: none, one, or several answers. What is undefined is no value. */
-  readonly valuesIn: (bytes: Buffer, group: Element | undefined) => Iterable<Value | undefined>
+  readonly valuesIn: (bytes: Buffer, group: Element | undefined) => Iterable<GroupValue | undefined>
   /** Whether the group is made of one field of a text or a time, so that an index may have what it needs. */
   readonly isIndexed?: true
-  readonly order: (a?: Value, b?: Value) => number
+  readonly order: (a?: GroupValue, b?: GroupValue) => number
   /** The period, if it is one of time. Then groups stand in the order of their values. */
   readonly period?: Period
 }
 
 /** The order of two values. Null is last, and a number is before a text. */
-export const order = (a: Value = null, b: Value = null): number => {
+export const order = (a: GroupValue = null, b: GroupValue = null): number => {
   if (a === null || b === null) return Number(a === null) - Number(b === null)
   if (typeof a === 'object' && typeof b === 'object') return a.longitude - b.longitude || a.lattitude - b.lattitude
   if (typeof a !== typeof b) return typeof a === 'number' ? -1 : 1
   return a < b ? -1 : Number(a > b)
 }
 /** The order of two answers. Those that are numbers come first. */
-const byAnswer = (a: Value = null, b: Value = null): number => {
+const byAnswer = (a: GroupValue = null, b: GroupValue = null): number => {
   const [x = a, y = b] = [a, b].map((answer) => (answer === null ? undefined : numberIn(String(answer))))
   return order(x, y) || order(a, b)
 }
@@ -93,7 +93,7 @@ export const dimensionOf = async (name: string, zone: string, question?: string)
   const group: Expression = {
     $cond: [isPlace, [cellOf(LONGITUDE, step, MAX_LONGITUDE), cellOf(LATITUDE, step, MAX_LATITUDE)], NOTHING],
   }
-  const valuesIn = (bytes: Buffer, group: Element | undefined): Value[] => {
+  const valuesIn = (bytes: Buffer, group: Element | undefined): GroupValue[] => {
     if (group?.type !== Bson.array) return []
     const [x, y] = [...elements(bytes, group.at)].map((cell) => numberOf(bytes, cell)) as [number, number]
     return [{ longitude: middleOf(x, step), lattitude: middleOf(y, step) }]

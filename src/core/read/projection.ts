@@ -3,7 +3,7 @@
 import { type TObject, type TSchema, Type } from '@sinclair/typebox'
 import { LRUCache } from 'lru-cache'
 import type { Listing } from '../../../schemas/common.js'
-import { BESIDE, flat, isJoined, joined } from '../../../schemas/kit.js'
+import { flat, isJoined, JOINED_SUFFIX, joined } from '../../../schemas/kit.js'
 import { viewOf, type Without } from '../../../schemas/views.js'
 import type { ReferencesTo } from '../pipelines/joins.js'
 import type { Resource, Shape } from '../pipelines/resource.js'
@@ -70,7 +70,7 @@ const make = ({ collection }: Resource, without: Without, choice: Choice, shape:
   const embedded = [...(embed === 'false' ? [] : visible(shape.references)), ...expanded]
   const isEmbedded = (name: string) => embedded.some((to) => to.fields.includes(name))
   const beside = visible(names === 'true' ? shape.beside : [])
-    .map((to) => ({ ...to, id: (to.fields[0] as string).slice(0, -BESIDE.length) }))
+    .map((to) => ({ ...to, id: (to.fields[0] as string).slice(0, -JOINED_SUFFIX.length) }))
     .filter(({ id }) => shown.includes(id) && !isEmbedded(id))
   const references = [...embedded, ...beside]
 
@@ -80,7 +80,7 @@ const make = ({ collection }: Resource, without: Without, choice: Choice, shape:
     // What can be embedded in an item is a union of an id and a record.
     const own = { [name]: isEmbedded(name) ? Type.Optional(property.anyOf.find(isJoined)) : property }
     const neighbour = beside.find(({ id }) => id === name)
-    const withName = neighbour && { [`${name}${BESIDE}`]: Type.Optional(joined(neighbour.shown)) }
+    const withName = neighbour && { [`${name}${JOINED_SUFFIX}`]: Type.Optional(joined(neighbour.shown)) }
     Object.assign(properties, labels === 'true' ? { ...withName, ...own } : { ...own, ...withName })
   }
   const schema = Type.Object(properties)

@@ -86,7 +86,7 @@ export class Reader {
   /** A record by its id. One of another organisation throws the problem `not_found` too. */
   async record(resource: Resource, id: string, { query }: Projection): Promise<BsonDocument> {
     const [document] = (await this.read(query(this.scope, [{ _id: id }], []))).documents
-    if (document === undefined) throw unknown(resource)
+    if (document === undefined) throw notFound(resource)
     return document
   }
 
@@ -131,7 +131,7 @@ export class Reader {
   }
 }
 
-export const unknown = ({ name }: Resource): ProblemError => problem('not_found', `No ${name} has this id`)
+export const notFound = ({ name }: Resource): ProblemError => problem('not_found', `No ${name} has this id`)
 
 /** The parameters of a page that say which one it is. */
 export const pagingOf = ({ page, perPage, cursor }: Pick<Listing, 'page' | 'perPage' | 'cursor'>): Paging => ({

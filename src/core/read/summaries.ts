@@ -1,6 +1,6 @@
 // Summaries: how many entries there are in each group. They are kept as totals are.
 import { DispatchListItem } from '../../../schemas/dispatches.js'
-import { BESIDE, select } from '../../../schemas/kit.js'
+import { JOINED_SUFFIX, select } from '../../../schemas/kit.js'
 import { MAX_TOP, type SummaryQuery } from '../../../schemas/summaries.js'
 import { viewOf } from '../../../schemas/views.js'
 import { Bson, type BsonDocument, type Element, elements } from '../bson/reader.js'
@@ -12,7 +12,7 @@ import { type Condition, type Expression, embeddedIn, pick, Query, type Stage } 
 import { invalidParameter, tookTooLong } from '../problems/problems.js'
 import { hashOf } from '../write/etag.js'
 import { onTimeout } from './cost.js'
-import { answersTo, type Dimension, dimensionOf, numberOfAnswers, order, type Value } from './dimensions.js'
+import { answersTo, type Dimension, dimensionOf, type GroupValue, numberOfAnswers, order } from './dimensions.js'
 import { duration, NOTHING } from './expressions.js'
 import { isKey, questionOf, withQuestions } from './question-keys.js'
 import type { Reader } from './reader.js'
@@ -93,7 +93,7 @@ export class Group {
   percentiles: Percentiles | undefined
 
   constructor(
-    readonly values: readonly Value[] = [],
+    readonly values: readonly GroupValue[] = [],
     readonly characters = 0,
   ) {}
 
@@ -117,7 +117,7 @@ export class Group {
 }
 
 /** One of the different values of a dimension. */
-type Known = Readonly<{ value: Value; number: number }>
+type Known = Readonly<{ value: GroupValue; number: number }>
 
 interface Kept {
   /** The largest groups that a response may have, in their order. */
@@ -191,7 +191,7 @@ export const summaryOf = async (reader: Reader, parameters: Parameters): Promise
 /** Groups of records that no entry names. It throws `invalid_parameter` if they are many, or `by` is no id alone. */
 const absentIn = async (reader: Reader, by: readonly string[], kept: Kept, parameters: Parameters) => {
   const [name, ...others] = by
-  const from = entries.item.beside?.find(({ fields }) => fields[0] === `${name}${BESIDE}`)?.from
+  const from = entries.item.beside?.find(({ fields }) => fields[0] === `${name}${JOINED_SUFFIX}`)?.from
   if (from === undefined || others.length > 0)
     throw invalidParameter('none', 'must be left out: only a count by form, project, dispatch or agent has it')
   // What a filter by an id leaves out is no group either.
@@ -319,7 +319,7 @@ function* groupsIn(
 }
 
 /** A value of a dimension with its number. Each of them is in a group. */
-const knownOf = (known: Map<unknown, Known>, value: Value): Known => {
+const knownOf = (known: Map<unknown, Known>, value: GroupValue): Known => {
   const key = typeof value === 'string' ? value : value && JSON.stringify(value)
   let found = known.get(key)
   if (found === undefined) {
@@ -368,7 +368,7 @@ export const namesOf = async (
   field: string,
   ids: readonly unknown[],
 ): Promise<ReadonlyMap<unknown, Named> | undefined> => {
-  const beside = entries.item.beside?.find(({ fields }) => fields[0] === `${field}${BESIDE}`)
+  const beside = entries.item.beside?.find(({ fields }) => fields[0] === `${field}${JOINED_SUFFIX}`)
   if (beside === undefined) return undefined
   const { from } = beside
   const seen = viewOf(reader.scope.without).shown(from === 'dispatches' ? expected : beside.shown)

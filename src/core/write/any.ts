@@ -14,7 +14,7 @@ export const closeArray = 0x5d
 const typeNames = new Map<number, string>(Object.entries(Bson).map(([name, type]) => [type, name]))
 
 /** @throws WrongValue */
-export const wrong = (type: number, at: number, expected: string): never => {
+export const wrongType = (type: number, at: number, expected: string): never => {
   throw new WrongValue(`is BSON ${typeNames.get(type)}, not ${expected}`, at)
 }
 
@@ -34,7 +34,7 @@ export const any: ScalarWriter = {
 
 const writeNested = (input: Bytes, type: number, at: number, output: Bytes, begin: number, depth: number): number => {
   if (type !== Bson.document && type !== Bson.array) {
-    const write = anyScalars.get(type) ?? wrong(type, at, any.expected)
+    const write = anyScalars.get(type) ?? wrongType(type, at, any.expected)
     return write(input, type, at, output, begin)
   }
   if (depth === MAX_DEPTH) throw new WrongValue(`nests deeper than ${MAX_DEPTH} levels`, at)

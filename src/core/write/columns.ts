@@ -1,7 +1,7 @@
 // Compiles a writer for formats whose rows are flat: what a document has in nested objects stands in columns of its own,
 // named by their paths, such as `location.state`.
 import { type TSchema, Type } from '@sinclair/typebox'
-import { BESIDE, isJoined } from '../../../schemas/kit.js'
+import { isJoined, JOINED_SUFFIX } from '../../../schemas/kit.js'
 import type { Bytes } from '../bson/reader.js'
 import { CodeGenerator, type Field, ifPresent, writeText } from './generator.js'
 import { type QuestionColumn, writeQuestions } from './question-columns.js'
@@ -75,7 +75,7 @@ export const tableOf = ({ schema, named }: Shown, format: ColumnFormat, question
     if (path === 'answers' && questions) return { writer: answers(property, questions), label: '' }
     const found = resolve(property, named)
     if (found.type === 'object') {
-      const writer = object(found, `${path.replace(BESIDE, '')}.`)
+      const writer = object(found, `${path.replace(JOINED_SUFFIX, '')}.`)
       return { writer: isJoined(property) ? { ...writer, expected: 'an id', isJoined: true } : writer, label: '' }
     }
     const { writer, kind } = format.writerOf(property, generator, path)

@@ -38,7 +38,7 @@ export interface Field {
  *     view.setInt32(to + 0, 1769153068, true)  // ,"si
  *     view.setInt32(to + 4, 975332730, true)  // ze":
  *     if (to === start) json[to] = 123  // the first field begins with { instead of a comma
- *     if (type !== 1 && type !== 16 && type !== 18) wrong(type, place0, "a number")
+ *     if (type !== 1 && type !== 16 && type !== 18) wrongType(type, place0, "a number")
  *     to = writeNumber(input, type, place0, output, to + 8)
  *   }
  *   if (to === start) json[to++] = 123
@@ -230,7 +230,7 @@ export const writeText = (text: string): Text => {
 /** Code that throws if the writer does not support the value's type. */
 const check = ({ bsonTypes, expected, isJoined = false }: Writer, place: string): string => {
   const tests = bsonTypes.map((type) => `type !== ${type}`)
-  const reason = isJoined ? `notJoined(${place}` : `wrong(type, ${place}`
+  const reason = isJoined ? `notJoined(${place}` : `wrongType(type, ${place}`
   return `if (${tests.join(' && ')}) ${reason}, ${JSON.stringify(expected)})`
 }
 

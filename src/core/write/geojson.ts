@@ -3,7 +3,7 @@
 import { isOnEarth } from '../../../schemas/earth.js'
 import { Bson, Bytes, type Element } from '../bson/reader.js'
 import { lastFieldOf, numberOf, present } from '../bson/values.js'
-import { wrong } from './any.js'
+import { wrongType } from './any.js'
 import { type ColumnFormat, tableOf } from './columns.js'
 import { jsonColumns } from './json.js'
 import type { Output } from './output.js'
@@ -60,7 +60,7 @@ export const geojson = (shown: Shown, questions?: readonly QuestionColumn[]): Ro
 const writePlace = (bytes: Buffer, out: Output): void => {
   const input = new Bytes(bytes)
   const write = ({ write, bsonTypes, expected }: ScalarWriter, value: Element) => {
-    if (!bsonTypes.includes(value.type)) wrong(value.type, value.at, expected)
+    if (!bsonTypes.includes(value.type)) wrongType(value.type, value.at, expected)
     writeValue(write, input, value, out)
   }
   out.text(',"id":')

@@ -14,7 +14,7 @@ import {
   valueEnd,
 } from '../bson/reader.js'
 import { type CollectionName, references } from '../documents/collections.js'
-import { any, wrong } from './any.js'
+import { any, wrongType } from './any.js'
 import { UnfitForFormat, UnreadableDocument, withBsonErrors } from './errors.js'
 import { CodeGenerator } from './generator.js'
 import type { Output } from './output.js'
@@ -68,7 +68,7 @@ export const runnable = (
   more: Readonly<Record<string, unknown>> = {},
 ): Write => {
   const writers = [...Object.values(scalars), any].map(({ name, write }): [string, Write] => [name, write])
-  const known = { ...Object.fromEntries(writers), ...more, wrong, notJoined, missing, cstringEnd, valueEnd }
+  const known = { ...Object.fromEntries(writers), ...more, wrongType, notJoined, missing, cstringEnd, valueEnd }
   const body = `const { ${Object.keys(known)} } = known\n${code.join('\n')}\nreturn ${name}`
   // V8 remembers the code of `new Function` for long, which made the memory of many choices of fields grow.
   return compileFunction(body, ['known'])(known)

@@ -3,7 +3,7 @@ import type { TSchema } from '@sinclair/typebox'
 import { BSON } from 'mongodb'
 import t from 'tap'
 import { expandable } from '../../../schemas/entries.js'
-import { BESIDE, hideable, isHidden, isJoined } from '../../../schemas/kit.js'
+import { hideable, isHidden, isJoined, JOINED_SUFFIX } from '../../../schemas/kit.js'
 import type { Without } from '../../../schemas/views.js'
 import { resources } from '../../../src/core/pipelines/index.js'
 import { type Choice, type Projection, projectionOf } from '../../../src/core/read/projection.js'
@@ -71,7 +71,7 @@ for (const without of [undefined, ['personal'], ['places'], [...hideable]] satis
         const paths = sorted(pathsIn(projection.schema, projection.named, without))
         t.same(sorted(pathsOf(JSON.parse(out.take().toString()))), paths, `${about}: what is written`)
         // The id of a record that stands beside is always read.
-        const read = pathsOf(BSON.deserialize(document.bytes)).filter((path) => !path.endsWith(`${BESIDE}.id`))
+        const read = pathsOf(BSON.deserialize(document.bytes)).filter((path) => !path.endsWith(`${JOINED_SUFFIX}.id`))
         t.same(sorted(read), paths, `${about}: what is read`)
       }
     }
@@ -89,7 +89,7 @@ t.test('a choice shows the chosen fields with the id, in the order of the schema
     [entries, ['places'], { fields: ['location', 'form'] }, ['id', 'form']],
     [entries, ['places'], {}, all.filter((name) => name !== 'location')],
     [projects, undefined, { embed: 'false', fields: ['dispatches', 'name'] }, ['id', 'name']],
-    [dispatches, undefined, { names: 'true', fields: ['form'] }, ['id', 'form', `form${BESIDE}`]],
+    [dispatches, undefined, { names: 'true', fields: ['form'] }, ['id', 'form', `form${JOINED_SUFFIX}`]],
     [entries, undefined, { names: 'true', fields: ['form'], expand: ['form'] }, ['id', 'form']],
     [entries, ['personal'], { names: 'true', fields: ['agent'] }, ['id', 'agent']],
   ] as const) {

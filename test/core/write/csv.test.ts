@@ -10,7 +10,7 @@ import { EntryListItem } from '../../../schemas/entries.js'
 import { AnswerRow } from '../../../schemas/exports.js'
 import { EntryForm, Form } from '../../../schemas/forms.js'
 import { listedSchemas, namedSchemas } from '../../../schemas/index.js'
-import { BESIDE, joined } from '../../../schemas/kit.js'
+import { JOINED_SUFFIX, joined } from '../../../schemas/kit.js'
 import { Project } from '../../../schemas/projects.js'
 import { User } from '../../../schemas/users.js'
 import type { BsonDocument, BsonList } from '../../../src/core/bson/reader.js'
@@ -26,7 +26,7 @@ const RUNS = runs(10, 40)
 
 /** Entries with the names of their forms beside the ids. */
 const EntryWithName = Type.Object(
-  { ...EntryListItem.properties, [`form${BESIDE}`]: Type.Optional(joined(EntryForm)) },
+  { ...EntryListItem.properties, [`form${JOINED_SUFFIX}`]: Type.Optional(joined(EntryForm)) },
   { $id: 'EntryWithName' },
 )
 /** Cells with ids. All other lists are JSON. */
@@ -81,7 +81,7 @@ for (const schema of [
     const { header } = table(schema, listOf([]))
     t.strictSame(
       header,
-      flattened(schema, {}).map(([path]) => path.replace(BESIDE, '')),
+      flattened(schema, {}).map(([path]) => path.replace(JOINED_SUFFIX, '')),
     )
     t.equal(header?.[0], key)
   })
