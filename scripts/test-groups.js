@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import coverageMap from './coverage-map.js'
 
 /** Test files that look at what all tests of a process share, such as its threads and the buffers of responses. */
-const ALONE = /\/(log|exports\/parquet|core\/http\/compression-buffers|core\/write\/output)\.test\.js$/
+const ALONE = /\/(log|core\/workers\/pool|core\/http\/compression-buffers|core\/write\/output)\.test\.js$/
 /** How a test file changes the options of all tests of its process, as in `t.jobs = 3`. */
 const CHANGES_OPTIONS = /^t\.(?!test\()/m
 

@@ -12,6 +12,7 @@ import { metricsServer } from './core/http/metrics-server.js'
 import { cutOffAll } from './core/http/server.js'
 import type { Metrics } from './core/metrics/catalogue.js'
 import { type Store, StoreUnavailable } from './core/store/store.js'
+import { startWorker } from './core/workers/pool.js'
 import type { DemoKey } from './demo.js'
 import { openLog } from './log.js'
 
@@ -56,6 +57,7 @@ const start = async (settings: Config): Promise<void> => {
   const { host, port, shutdownDelayMs } = config
   // A burst of connections waits in the system until Node takes them over, one in each iteration of the event loop.
   await app.listen({ host, port, backlog: config.maxConnections }).catch(cannotListen(`HOST ${host}, PORT ${port}`))
+  startWorker((err) => app.log.error({ err }, 'the worker has ended'))
   const grace = closeWithGrace(
     { delay: GRACE_MS, logger: app.log, skip: ['SIGTERM', 'SIGINT'] },
     async ({ err, signal, manual }) => {

@@ -15,7 +15,7 @@ import { type QuestionColumn, questionColumns } from '../core/write/question-col
 import type { RowFormat } from '../core/write/rows.js'
 import { compileDocuments, type Shown } from '../core/write/writer.js'
 import { answersTable } from './answers.js'
-import { xlsxColumns } from './xlsx.js'
+import { countingRows, type Rows, xlsxColumns } from './xlsx.js'
 
 export type ExportListing = ExportQuery & Omit<Listing, 'sortBy' | 'page' | 'perPage'>
 
@@ -28,6 +28,8 @@ export interface Exported {
 }
 
 const TABLE_FORMATS = ['xlsx', 'csv', 'parquet', 'ndjson'] as const satisfies FormatName[]
+/** The most records of a sheet of XLSX, beside the row of names. */
+export const MAX_RECORDS = 1_048_575
 /** The pages of a list matter to no export. */
 const NO_PAGES = { page: 1, perPage: 1, maxPerPage: 1 }
 
@@ -66,27 +68,30 @@ export const wrongFor = (format: FormatName, listing: ExportListing): { name: st
       return { name, message: `must be left out: only ${formats.join(' and ')} ${have} it` }
     })
 
+/** What a worker needs to know of a file. */
+export interface FileOptions {
+  readonly name: string
+  readonly format: FormatName
+  readonly without: Without
+  readonly listing: ExportListing
+  /** Those that get a column of their own. */
+  readonly questions?: readonly string[] | undefined
+}
+
 interface FileRows {
-  /** What is read. It may be more than what is shown. */
-  readonly choice: Choice
   /** The columns of a format that has some, with the schemas to which theirs refer. */
   readonly columns: readonly Column[]
   readonly named: Shown['named']
   readonly format: RowFormat
-}
-
-/** Makes a file of its parts as they are written. After an error it is closed. */
-export interface FileWriter {
-  /** Returns the bytes that can be sent, which may be none. */
-  write(part: Buffer): Promise<Buffer>
-  end(): Promise<Buffer>
-  /** Drops what is held of the file. It may be called at any time, and twice. */
-  close(): void
+  /** Counts the rows of a sheet. */
+  readonly counted: Rows
 }
 
 /** The rows of formats with columns. Parquet is made of lines of JSON. */
-const columnFormats: Readonly<Record<Exclude<FormatName, 'geojson'>, (listing: ExportListing) => ColumnFormat>> = {
-  xlsx: () => xlsxColumns,
+const columnFormats: Readonly<
+  Record<Exclude<FormatName, 'geojson'>, (listing: ExportListing, counted: Rows) => ColumnFormat>
+> = {
+  xlsx: (_, counted) => xlsxColumns(counted),
   csv: ({ bom, formulas }) => csvColumns({ bom: bom === 'true', keepsFormulas: formulas === 'keep' }),
   parquet: () => jsonLines,
   ndjson: () => jsonLines,
@@ -102,43 +107,44 @@ const headingOf = (name: string): string => {
 const columnFormatOf = (
   format: keyof typeof columnFormats,
   listing: ExportListing,
+  counted: Rows,
   questions: readonly QuestionColumn[] = [],
 ): ColumnFormat => {
-  const made = columnFormats[format](listing)
+  const made = columnFormats[format](listing, counted)
   if (listing.labels !== 'true') return made
   const asked = new Set(questions.map(({ name }) => name))
   return { ...made, header: (names) => made.header(names.map((name) => (asked.has(name) ? name : headingOf(name)))) }
 }
 
-/** The rows of a file, without what the caller does not see. `questions` are those that get a column of their own. */
+/** What is read for a file. It may be more than what is shown: a feature has a place, also if that is no field of it. */
+export const choiceOf = ({ name }: Exported, format: FormatName, listing: ExportListing): Choice => {
+  if (name === 'answers') return { fields: ['answers'] }
+  const { fields } = listing as Choice
+  return format === 'geojson' && fields !== undefined ? { ...listing, fields: [...fields, 'location'] } : listing
+}
+
+/** The rows of a file, without what the caller does not see. */
 export const rowsOf = (
   { name, resource }: Exported,
-  format: FormatName,
-  without: Without,
-  listing: ExportListing,
-  questions?: readonly string[],
+  { format, without, listing, questions }: FileOptions,
 ): FileRows => {
+  const counted = { count: 0 }
   if (name === 'answers') {
-    const { columns, rows } = answersTable(columnFormatOf(format as keyof typeof columnFormats, listing))
+    const { columns, rows } = answersTable(columnFormatOf(format as keyof typeof columnFormats, listing, counted))
     const lines = format === 'ndjson' ? asLines(rows) : rows
-    return { choice: { fields: ['answers'] }, columns, named: listedSchemas, format: lines }
+    return { columns, named: listedSchemas, format: countingRows(counted, lines), counted }
   }
-  const choice = listing as Choice
-  const projection = projectionOf(resource, without, choice)
+  const projection = projectionOf(resource, without, listing as Choice)
   const { named } = projection
   if (format === 'ndjson') {
     const lines = asLines(ndjson(projection.compiled(compileDocuments)))
-    return { choice, columns: [], named, format: lines }
+    return { columns: [], named, format: lines, counted }
   }
   const shown = questions === undefined ? projection : withAnswersLast(projection)
   const asked = questions && questionColumns(questions, namesBeside(resource, projection, listing.labels === 'true'))
-  if (format === 'geojson') {
-    // A feature has a place, also if that is no field of it.
-    const read = choice.fields === undefined ? choice : { ...choice, fields: [...choice.fields, 'location'] }
-    return { choice: read, columns: [], named, format: geojson(shown, asked) }
-  }
-  const { columns, rows } = tableOf(shown, columnFormatOf(format, listing, asked), asked)
-  return { choice, columns, named, format: rows }
+  if (format === 'geojson') return { columns: [], named, format: geojson(shown, asked), counted }
+  const { columns, rows } = tableOf(shown, columnFormatOf(format, listing, counted, asked), asked)
+  return { columns, named, format: countingRows(counted, rows), counted }
 }
 
 /** What no question is called. It does not depend on which fields are shown, unless records are embedded. */

@@ -1,24 +1,19 @@
 // Makes the bytes of a file of a whole list, part by part.
 import type { FormatName } from '../../schemas/exports.js'
-import { runInSlices } from '../core/limits/work.js'
+import type { BsonDocument } from '../core/bson/reader.js'
+import { allEnded } from '../core/limits/work.js'
 import { invalidParameter } from '../core/problems/problems.js'
 import { observe } from '../core/read/form-questions.js'
 import { withQuestions } from '../core/read/question-keys.js'
 import type { Reader } from '../core/read/reader.js'
 import type { Selection } from '../core/read/selection.js'
 import { QueryTimeout } from '../core/store/store.js'
-import { oneLine } from '../core/write/json.js'
-import { Output } from '../core/write/output.js'
-import { fail, rowsWriter } from '../core/write/rows.js'
-import { Skipped, type Unreadable } from '../core/write/unreadable.js'
-import { type Exported, type ExportListing, type FileWriter, rowsOf } from './exported.js'
-import { ParquetFile } from './parquet.js'
-import { MAX_RECORDS, XlsxFile } from './workbook.js'
+import { jobsOf } from '../core/workers/pool.js'
+import type { Unreadable } from '../core/write/unreadable.js'
+import { choiceOf, type Exported, type ExportListing, type FileOptions, MAX_RECORDS } from './exported.js'
+import type { Told } from './job.js'
 
-/** The most bytes of JSON that tell of records that are left out. */
-const MAX_SKIPPED_BYTES = 1024 * 1024
-/** A part ends with the record that brings it to this size. */
-const PART_BYTES = 4 * 1024 * 1024
+const openFileJob = jobsOf<FileOptions>(new URL('./job.js', import.meta.url))
 
 export interface Wanted {
   readonly exported: Exported
@@ -38,52 +33,47 @@ export const openFile = async (
   const { exported, format } = asked
   const listing = await withQuestions(reader, asked.listing)
   const wanted = { ...asked, listing }
-  const skipped = listing.unreadable === 'skip' ? new Skipped(MAX_SKIPPED_BYTES) : undefined
   if (format === 'xlsx') await requireRows(reader, wanted)
   const questions = hasQuestions(wanted) ? await questionsOf(reader, listing) : undefined
-  const rows = rowsOf(exported, format, reader.scope.without, listing, questions)
   // A resource that the key does not see is refused before anything is sent, also for a HEAD.
-  const selection = reader.select(exported.resource, { ...listing, ...rows.choice })
+  const selection = reader.select(exported.resource, { ...listing, ...choiceOf(exported, format, listing) })
   const read = { rows: 0 }
-  return { parts: partsOf(reader, wanted, selection, rows, read, skipped), read, left: skipped?.records ?? [] }
+  const left: Unreadable[] = []
+  const options = { name: exported.name, format, without: reader.scope.without, listing, questions }
+  return { parts: partsOf(reader, selection, options, read, left), read, left }
 }
 
 async function* partsOf(
   reader: Reader,
-  { exported, format, listing }: Wanted,
   selection: Selection,
-  { format: rows, columns, named }: ReturnType<typeof rowsOf>,
+  options: FileOptions,
   read: { rows: number },
-  skipped: Skipped | undefined,
+  left: Unreadable[],
 ): AsyncGenerator<Buffer, void> {
-  let file: FileWriter | undefined
-  if (format === 'parquet') file = new ParquetFile(columns, named)
-  if (format === 'xlsx') file = new XlsxFile(exported.name, columns.length)
-  const write = rowsWriter(rows, skipped?.add ?? fail)
-  const nextPage = reader.pages(selection, listing.limit)
+  const nextPage = reader.pages(selection, options.listing.limit)
+  const file = openFileJob(options)
   try {
-    let text = rows.begin ?? ''
+    let ahead: readonly BsonDocument[] | undefined
     for (let isOver = false; !isOver; ) {
-      const records = await nextPage()
-      read.rows += records.length
-      isOver = records.length === 0
-      const page = records.values()
+      const page = ahead ?? (await nextPage())
+      isOver = page.length === 0
+      // While a page becomes a part, the next page is read, but the first part is sent before.
+      const next = isOver || read.rows === 0 ? undefined : nextPage()
+      read.rows += page.length
+      let [made, following] = await allEnded([isOver ? file.end() : file.add(page), next])
+      ahead = following
       for (let isLeft = true; isLeft; ) {
-        const out = new Output()
-        out.text(text)
-        text = ''
-        if (isOver) out.text((rows.end ?? '') + trailerOf(format, skipped))
-        isLeft = await runInSlices(write(page, out, PART_BYTES), reader.ticket.signal)
-        const part = out.take()
-        if (file === undefined) yield part
-        else {
-          const bytes = await file.write(part)
-          yield isOver ? Buffer.concat([bytes, await file.end()]) : bytes
-        }
+        reader.ticket.signal.throwIfAborted()
+        const told = made.told as Told
+        left.push(...told.left)
+        const { buffer } = made.bytes as Uint8Array<ArrayBuffer>
+        yield Buffer.from(buffer)
+        isLeft = told.isLeft
+        if (isLeft) made = await file.add([])
       }
     }
   } finally {
-    file?.close()
+    file.close()
   }
 }
 
@@ -109,9 +99,3 @@ const requireRows = async (reader: Reader, { exported, listing }: Wanted): Promi
   const message = `must be one of ${formats.filter((each) => each !== 'xlsx').join(', ')}, or there must be a limit: ${matching} records match, and a sheet has at most ${MAX_RECORDS}`
   throw invalidParameter('format', message, 'path')
 }
-
-/** The last line of NDJSON lists what was left out. */
-const trailerOf = (format: FormatName, skipped: Skipped | undefined): string =>
-  format === 'ndjson' && skipped !== undefined && skipped.records.length > 0
-    ? `${oneLine(JSON.stringify({ unreadable: skipped.records }))}\n`
-    : ''

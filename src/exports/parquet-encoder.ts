@@ -1,7 +1,8 @@
-// Makes Parquet of lines of JSON. A group of rows takes it 50 to 250 ms, so a thread does it.
+// Makes Parquet of lines of JSON. A group of rows takes it 50 to 250 ms.
 import type { SchemaElement } from 'hyparquet'
 import { ByteWriter, geojsonToWkb, ParquetWriter } from 'hyparquet-writer'
 import { isOnEarth } from '../../schemas/earth.js'
+import type { FileEncoder } from './job.js'
 import type { Field, Shape } from './parquet.js'
 
 /** A group of rows is held in memory until it is written. It ends at whichever comes first: rows, or bytes of JSON. */
@@ -25,7 +26,7 @@ interface Column {
   data: unknown[]
 }
 
-export class ParquetEncoder {
+export class ParquetEncoder implements FileEncoder {
   readonly #columns: readonly Column[]
   /** West, south, east and north of all points so far. */
   #bounds: [number, number, number, number] | undefined
@@ -43,7 +44,7 @@ export class ParquetEncoder {
   }
 
   /** Adds rows. Returns the bytes of the file that are ready. Nothing of the rows is held any more. */
-  write(lines: Buffer): ArrayBuffer {
+  write(lines: Buffer): Uint8Array {
     let group = 0
     for (let start = 0; start < lines.length; ) {
       const end = lines.indexOf(NEWLINE, start)
@@ -60,7 +61,7 @@ export class ParquetEncoder {
   }
 
   /** Returns the rest of the file. A file with places is a map layer by the metadata of GeoParquet 1.1. */
-  end(): ArrayBuffer {
+  end(): Uint8Array {
     if (this.#columns.at(-1)?.name === GEOMETRY) {
       // Without a coordinate system it is longitude and latitude, CRS84.
       const column = { encoding: 'WKB', geometry_types: ['Point'], bbox: this.#bounds }
@@ -92,8 +93,8 @@ export class ParquetEncoder {
     this.#rows = 0
   }
 
-  #take(): ArrayBuffer {
-    const bytes = this.#output.getBuffer()
+  #take(): Uint8Array {
+    const bytes = this.#output.getBytes()
     this.#output.index = 0
     return bytes
   }

@@ -1,7 +1,8 @@
 // The rows of a sheet of XLSX (ECMA-376, SpreadsheetML) for people and their spreadsheets. Unlike a cell of CSV, a cell has a
 // type: a text is never a formula, and an id of digits is no number.
 import { cellColumns } from '../core/write/cells.js'
-import type { ColumnFormat, Finish, Kind } from '../core/write/columns.js'
+import { type ColumnFormat, type Finish, type Kind, ROW } from '../core/write/columns.js'
+import type { RowFormat } from '../core/write/rows.js'
 import { scalars, timeOf, unquoted, type Write, WrongForFormat } from '../core/write/scalars.js'
 
 /** The most characters of a cell, as UTF-16 counts them. */
@@ -16,14 +17,18 @@ const DAY_PARTS = 1e9
 /** A time is this much late, in milliseconds: programs that cut off what is less than one would have it one too early. */
 const LATE = 0.1
 
+/** What stands between the place of a cell and its value. */
 const BEGIN: Readonly<Record<Kind, string>> = {
-  text: '<c t="inlineStr"><is><t>',
-  number: '<c><v>',
-  boolean: '<c t="b"><v>',
-  /** Its writer writes the whole cell. */
+  text: ' t="inlineStr"><is><t>',
+  number: '><v>',
+  boolean: ' t="b"><v>',
+  /** Its writer writes the rest of the cell. */
   time: '',
 }
 const BEGIN_TIME_TEXT = Buffer.from(BEGIN.text)
+/** A text with white space at an end keeps it if it says so. */
+const PRESERVED = ' xml:space="preserve">'
+const SPACES = [...' \t\n\r'].map((space) => space.charCodeAt(0))
 const END_TEXT = Buffer.from('</t></is></c>')
 const END_VALUE = Buffer.from('</v></c>')
 
@@ -59,16 +64,22 @@ const timeCell: Write = (input, type, at, output, to) => {
   // A day alone stays a whole number, as spreadsheets compare it with their own.
   const days = (time % DAY === 0 ? time : time + LATE) / DAY + DAYS_BEFORE_1970
   if (days < FIRST_DAY) return end + END_TEXT.copy(bytes, end)
-  return to + bytes.write(`<c s="1"><v>${Math.round(days * DAY_PARTS) / DAY_PARTS}${END_VALUE}`, to)
+  return to + bytes.write(` s="1"><v>${Math.round(days * DAY_PARTS) / DAY_PARTS}${END_VALUE}`, to)
 }
 const writeTime = unquoted(scalars.instant.write)
 
 const finish: Finish = ({ bytes }, from, to, at) => {
   if (to - from > MAX_CHARACTERS && bytes.toString('utf8', from, to).length > MAX_CHARACTERS)
     throw new WrongForFormat(`has more than ${MAX_CHARACTERS} characters, the most of a cell of XLSX`, at)
+  const isPreserved = from < to && [bytes[from], bytes[to - 1]].some((byte) => SPACES.includes(byte as number))
   let place = from
   while (place < to && !MAYBE_ESCAPED[bytes[place] as number]) place += 1
-  const end = place === to ? to : from + bytes.write(escaped(bytes.toString('utf8', from, to)), from)
+  let end = place === to ? to : from + bytes.write(escaped(bytes.toString('utf8', from, to)), from)
+  if (isPreserved) {
+    // It stands in the tag before the text.
+    bytes.copyWithin(from - 1 + PRESERVED.length, from, end)
+    end += bytes.write(PRESERVED, from - 1) - 1
+  }
   return end + END_TEXT.copy(bytes, end)
 }
 
@@ -77,13 +88,47 @@ const writeBit: Write = (input, _type, at, { bytes }, to) => {
   return to + 1
 }
 
-export const xlsxColumns: ColumnFormat = cellColumns({
-  header: (names) =>
-    `<row>${names.map((name) => `<c s="2" t="inlineStr"><is><t>${escaped(name)}${END_TEXT}`).join('')}</row>`,
-  label: (_name, isFirst, kind) => `${isFirst ? '<row>' : ''}${BEGIN[kind]}`,
-  missing: '<c/>',
-  cells: { number: endingValue(scalars.number.write), boolean: endingValue(writeBit), time: timeCell },
-  finish,
-  number: (value) => `${value}${END_VALUE}`,
-  end: '</row>',
+/** The letters of a column, by its number from 1. */
+export const lettersOf = (column: number): string =>
+  column === 0 ? '' : lettersOf(Math.floor((column - 1) / 26)) + String.fromCharCode(65 + ((column - 1) % 26))
+
+/** How many rows a sheet has so far. */
+export interface Rows {
+  count: number
+}
+
+/** Each row and cell says where it is, which half of all programs need. A cell without a value is left out. */
+export const xlsxColumns = (rows: Rows): ColumnFormat => {
+  const cell = (column: number, row: string | number) => `<c r="${lettersOf(column + 1)}${row}"`
+  return cellColumns({
+    header(names) {
+      rows.count = 1
+      const cells = names.map((name, i) => `${cell(i, 1)} s="2"${BEGIN.text}${escaped(name)}${END_TEXT}`)
+      return `<row r="1">${cells.join('')}</row>`
+    },
+    label: (_name, column, kind) => `${column === 0 ? `<row r="${ROW}">` : ''}${cell(column, ROW)}${BEGIN[kind]}`,
+    rowNumber: () => rows.count + 1,
+    missing: '',
+    cells: { number: endingValue(scalars.number.write), boolean: endingValue(writeBit), time: timeCell },
+    finish,
+    number: (value) => `${value}${END_VALUE}`,
+    end() {
+      rows.count += 1
+      return '</row>'
+    },
+  })
+}
+
+/** The rows of a record that fails do not count. */
+export const countingRows = (rows: Rows, { write, ...format }: RowFormat): RowFormat => ({
+  ...format,
+  write(record, out) {
+    const { count } = rows
+    try {
+      write(record, out)
+    } catch (error) {
+      rows.count = count
+      throw error
+    }
+  },
 })

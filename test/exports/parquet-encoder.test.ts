@@ -17,8 +17,10 @@ const encoded = (schema: TSchema, ...steps: (readonly object[])[]) => {
   const encoder = new ParquetEncoder(
     shapesOf(tableOf({ schema, named: namedSchemas }, jsonLines).columns, namedSchemas),
   )
-  const parts = steps.map((rows) => encoder.write(Buffer.from(rows.map((row) => `${JSON.stringify(row)}\n`).join(''))))
-  const whole = Buffer.concat([...parts, encoder.end()].map((part) => Buffer.from(part)))
+  const parts = steps.map((rows) =>
+    Buffer.from(encoder.write(Buffer.from(rows.map((row) => `${JSON.stringify(row)}\n`).join('')))),
+  )
+  const whole = Buffer.concat([...parts, encoder.end()])
   return { file: new Uint8Array(whole).buffer, sizes: parts.map(({ byteLength }) => byteLength) }
 }
 

@@ -37,13 +37,13 @@ const textOf = (xml: string): string => {
 /** The value of a cell: a text, a number, a boolean, a time, or nothing. */
 export type Cell = string | number | boolean | Date | undefined
 
-const cellOf = (xml: string, isInFile = true): Cell => {
+const cellOf = (xml: string): Cell => {
   const [, attributes, preserved, text, value] =
     /^<c([^>]*)>(?:<is><t( xml:space="preserve")?>(.*)<\/t><\/is>|<v>(.*)<\/v>)<\/c>$/s.exec(xml) ?? []
   if (text !== undefined) {
     assert.match(String(attributes), /^( s="2")? t="inlineStr"$/)
     // Else Excel takes it away.
-    assert.equal(preserved !== undefined, isInFile && /^([ \t\n]|&#13;)|([ \t\n]|&#13;)$/.test(text), xml)
+    assert.equal(preserved !== undefined, /^([ \t\n]|&#13;)|([ \t\n]|&#13;)$/.test(text), xml)
     return textOf(text)
   }
   if (attributes === ' t="b"') return value === '1'
@@ -52,7 +52,6 @@ const cellOf = (xml: string, isInFile = true): Cell => {
     assert.equal(Math.trunc(time), Math.round(time), `${value} is one time, whether programs round it or cut it off`)
     return new Date(Math.round(time) - 25_569 * 86_400_000)
   }
-  if (!isInFile && xml === '<c/>') return undefined
   assert.equal(attributes, '', xml)
   return Number(value)
 }
@@ -75,9 +74,3 @@ export const sheetRows = (xml: string): Cell[][] =>
     }
     return cells
   })
-
-/** Rows before they are in a file: they and their cells have no places. */
-export const writtenRows = (xml: string): Cell[][] =>
-  [...xml.matchAll(/<row>(.*?)<\/row>/gs)].map(([, row = '']) =>
-    [...row.matchAll(/<c\/>|<c[ >].*?<\/c>/gs)].map(([cell]) => cellOf(cell, false)),
-  )

@@ -24,8 +24,10 @@ export type Finish = (output: Bytes, from: number, to: number, at: number) => nu
 export interface ColumnFormat {
   /** What a file begins with. */
   readonly header: (names: readonly string[]) => string
-  /** What stands before the value of a column. */
-  readonly label: (name: string, isFirst: boolean, kind: Kind) => string
+  /** What stands before the value of a column, which is counted from 0. It has the mark ROW for the number of the row. */
+  readonly label: (name: string, column: number, kind: Kind) => string
+  /** The number of the row that is written, if labels have it. */
+  readonly rowNumber?: () => number
   /** What stands in place of a column whose value is missing, or nothing. */
   readonly missing: string
   /** The writer of a value that is no object, and what the value is. */
@@ -37,11 +39,24 @@ export interface ColumnFormat {
   readonly finish: Finish
   /** A number with what ends it. */
   readonly number: (value: number) => string
-  readonly end: string
+  /** Ends a row. */
+  readonly end: () => string
 }
+
+/** Stands in a label for the number of the row, which has at most so many digits. */
+export const ROW = '\0'
+export const ROW_DIGITS = 7
 
 const resolve = (schema: TSchema, named: Shown['named']): TSchema =>
   (schema.$ref === undefined ? schema : named.get(schema.$ref)) as TSchema
+
+/** Code that writes a label. */
+const writeLabel = (label: string): ReturnType<typeof writeText> => {
+  const pieces = label.split(ROW).map(writeText)
+  const code = pieces.map(({ code, length }) => `${code}\nto = writeRow(output, to + ${length})`)
+  const last = pieces.at(-1) as ReturnType<typeof writeText>
+  return { code: [...code.slice(0, -1), last.code].join('\n'), length: last.length }
+}
 
 type Questions = readonly QuestionColumn[]
 const TEXT = Type.String()
@@ -52,12 +67,14 @@ export const tableOf = ({ schema, named }: Shown, format: ColumnFormat, question
   const columns: Column[] = []
   let labelBytes = OVERHANG
   const labelOf = (name: string, schema: TSchema, kind: Kind): string => {
-    const label = format.label(name, columns.length === 0, kind)
+    const label = format.label(name, columns.length, kind)
     columns.push({ name, schema })
-    labelBytes += Buffer.byteLength(label)
+    labelBytes += Buffer.byteLength(label) + ROW_DIGITS * label.split(ROW).length
     return label
   }
-  let functions = format.functions
+  const { rowNumber = () => 0 } = format
+  const writeRow = ({ bytes }: Bytes, to: number) => to + bytes.write(String(rowNumber()), to)
+  let functions: ColumnFormat['functions'] = { ...format.functions, writeRow }
 
   const object = (schema: TSchema, prefix: string): Writer => {
     const writing: ((field: Field, i: number) => string)[] = []
@@ -66,7 +83,7 @@ export const tableOf = ({ schema, named }: Shown, format: ColumnFormat, question
       const { writer, label } = value(property, prefix + name)
       const missing = writeText(format.missing.repeat(columns.length - before))
       labelBytes += missing.length
-      writing.push((field, i) => ifPresent(field, i, writeText(label), `{ ${missing.code}; to += ${missing.length} }`))
+      writing.push((field, i) => ifPresent(field, i, writeLabel(label), `{ ${missing.code}; to += ${missing.length} }`))
       return writer
     })
     return generator.walk(fields, fields.map((field, i) => writing[i]?.(field, i)).join('\n'))
@@ -84,7 +101,7 @@ export const tableOf = ({ schema, named }: Shown, format: ColumnFormat, question
   /** The answers are written as JSON first, which finds what does not fit. */
   const answers = (property: TSchema, asked: Questions): Writer => {
     const labels = asked.map(({ name }) => labelOf(name, TEXT, 'text'))
-    functions = { ...functions, writeQuestions: writeQuestions(asked, labels, format) }
+    functions = { ...functions, writeQuestions: writeQuestions(asked, labels, format, writeRow) }
     const writer = generator.writerOf(property)
     const check = `${writer.name}(input, type, at, output, to)`
     return { ...writer, name: generator.function(`${check}; return writeQuestions(input, type, at, output, to)`) }
@@ -96,7 +113,7 @@ export const tableOf = ({ schema, named }: Shown, format: ColumnFormat, question
     begin: format.header(columns.map(({ name }) => name)),
     write(document, out) {
       write(document, out)
-      out.text(format.end)
+      out.text(format.end())
     },
   }
   return { columns, rows }

@@ -39,12 +39,12 @@ export const csvColumns = ({ bom = false, keepsFormulas = false }: CsvOptions): 
   const finish: Finish = (output, from, to) => quoted(output, from, keepsFormulas ? to : harmless(output, from, to))
   return cellColumns({
     header: (names) => csvTable([names], { bom, keepsFormulas }),
-    label: (_name, isFirst) => (isFirst ? '' : ','),
+    label: (_name, column) => (column === 0 ? '' : ','),
     missing: ',',
     cells: { time: unquoted(scalars.instant.write) },
     finish,
     number: String,
-    end: LINE_END,
+    end: () => LINE_END,
   })
 }
 

@@ -67,9 +67,9 @@ export const oneLine = (json: string): string =>
 /** The same for rows that are lines of JSON. */
 export const asLines = ({ write, ...format }: RowFormat): RowFormat => ({
   ...format,
-  *write(record, out) {
+  write(record, out) {
     const start = out.length
-    yield* write(record, out) ?? []
+    write(record, out)
     const lines = out.target.bytes.subarray(start, out.length)
     if (!LINE_ENDS.some(([end]) => lines.includes(end))) return
     out.length = start
@@ -80,7 +80,7 @@ export const asLines = ({ write, ...format }: RowFormat): RowFormat => ({
 /** Objects without nested ones, whose names are paths. */
 export const jsonColumns: ColumnFormat = {
   header: () => '',
-  label: (name, isFirst) => `${isFirst ? '{' : ','}${JSON.stringify(name)}:`,
+  label: (name, column) => `${column === 0 ? '{' : ','}${JSON.stringify(name)}:`,
   missing: '',
   writerOf: (schema, generator) => ({ writer: generator.writerOf(schema), kind: 'text' }),
   functions: {},
@@ -91,10 +91,10 @@ export const jsonColumns: ColumnFormat = {
     return to + 2
   },
   number: String,
-  end: '}',
+  end: () => '}',
 }
 
-export const jsonLines: ColumnFormat = { ...jsonColumns, end: '}\n' }
+export const jsonLines: ColumnFormat = { ...jsonColumns, end: () => '}\n' }
 
 /** Fastify's serializer compiler: it writes the properties of the schema. A response with records is written by its route. */
 export const serializerCompiler = (({ schema }: { schema: TSchema }) => {

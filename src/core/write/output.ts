@@ -15,7 +15,7 @@ const kept: Bytes[] = []
 const lent = new WeakSet<ArrayBufferLike>()
 
 /** Returns the buffer of a response that was sent, so that it can be reused. Other buffers are ignored. */
-export const giveBack = ({ buffer }: Buffer): void => {
+export const giveBack = ({ buffer }: Uint8Array): void => {
   if (lent.delete(buffer)) keep(new Bytes(Buffer.from(buffer)))
 }
 
@@ -57,14 +57,6 @@ export class Output {
   text(text: string): void {
     this.reserve(3 * text.length)
     this.length += this.target.bytes.write(text, this.#length)
-  }
-
-  /** Writes once more what was written from `start` to `end`. */
-  repeat(start: number, end: number): void {
-    if (this.#length + end - start > MAX_RESPONSE_BYTES) throw new ResponseTooLarge()
-    this.reserve(end - start)
-    this.target.bytes.copyWithin(this.#length, start, end)
-    this.length += end - start
   }
 
   /**

@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto'
 import { Bson, type Bytes, type Element, elements } from '../bson/reader.js'
 import { type BareElement, itemsOf, lastFieldOf, present, stringOf } from '../bson/values.js'
-import type { ColumnFormat } from './columns.js'
+import { type ColumnFormat, ROW } from './columns.js'
 import { type Write, WrongValue } from './scalars.js'
 
 /** A question, and the name of its column. */
@@ -82,15 +82,17 @@ export const joinWords = (
 /**
  * Writes the columns of questions. The answers have been checked.
  * @param labels what stands before each of them
+ * @param writeRow writes the number of the row
  */
 export const writeQuestions = (
   questions: readonly QuestionColumn[],
   labels: readonly string[],
   { missing, raw, finish }: ColumnFormat,
+  writeRow: (output: Bytes, to: number) => number,
 ): Write => {
   const columns = new Map(questions.map(({ question }, i) => [question, i]))
-  const befores = labels.map((label) => Buffer.from(label))
-  const none = Buffer.from(missing)
+  const befores = labels.map((label) => label.split(ROW).map((piece) => Buffer.from(piece)))
+  const none = [Buffer.from(missing)]
   return (input, _type, at, output, begin) => {
     const { bytes } = input
     const found: Element[][] = []
@@ -106,7 +108,10 @@ export const writeQuestions = (
     let to = begin
     for (const [i, before] of befores.entries()) {
       const values = found[i]
-      to += (values === undefined ? none : before).copy(output.bytes, to)
+      for (const [piece, bytes] of (values === undefined ? none : before).entries()) {
+        if (piece > 0) to = writeRow(output, to)
+        to += bytes.copy(output.bytes, to)
+      }
       if (values !== undefined) to = finish(output, to, joinWords(raw, input, values, output, to), at)
     }
     return to

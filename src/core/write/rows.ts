@@ -11,8 +11,8 @@ export interface RowFormat<T = BsonDocument> {
   readonly begin?: string
   readonly between?: string
   readonly end?: string
-  /** Writes the row of a record, or several or none. Where one record may become much, it yields between its slices. */
-  readonly write: (record: T, out: Output) => Generator<void> | void
+  /** Writes the row of a record, or several or none. */
+  readonly write: (record: T, out: Output) => void
 }
 
 /** How many bytes of BSON are written before other work goes on: some tenths of a millisecond. */
@@ -32,15 +32,14 @@ export const fail: OnFailure = (_record, error) => {
 }
 
 /**
- * Makes a function that writes rows behind others, in slices, until the output has `mostBytes` or the records end. It
- * returns whether records may be left.
+ * Makes a function that writes rows behind others: of some records at a time, until the output has `mostBytes` or the records
+ * end. It returns whether records may be left.
  * @param onFailure for copies of records, which are found by their ids. Without it any id fits, and an error ends the work
  */
 export const rowsWriter = <T>({ between = '', write }: RowFormat<T>, onFailure?: OnFailure<T & BsonDocument>) => {
   let isFirst = true
-  return function* (records: Iterator<T>, out: Output, mostBytes = Number.POSITIVE_INFINITY): Generator<void, boolean> {
-    let left = SLICE_BYTES
-    while (out.length < mostBytes) {
+  return (records: Iterator<T>, out: Output, mostBytes = Number.POSITIVE_INFINITY): boolean => {
+    for (let left = SLICE_BYTES; left > 0 && out.length < mostBytes; ) {
       const { done, value: record } = records.next()
       if (done) return false
       const before = out.length
@@ -48,8 +47,7 @@ export const rowsWriter = <T>({ between = '', write }: RowFormat<T>, onFailure?:
       const begin = out.length
       try {
         if (onFailure !== undefined) requireText(record as T & BsonDocument)
-        const slices = write(record, out)
-        if (slices !== undefined) yield* slices
+        write(record, out)
       } catch (error) {
         if (onFailure === undefined) throw error
         out.length = begin
@@ -59,9 +57,6 @@ export const rowsWriter = <T>({ between = '', write }: RowFormat<T>, onFailure?:
       if (out.length > begin) isFirst = false
       else out.length = before
       left -= record instanceof BsonDocument ? record.bytes.length : out.length - begin
-      if (left > 0) continue
-      left = SLICE_BYTES
-      yield
     }
     return true
   }
@@ -73,10 +68,12 @@ export function* writeAll<T>(
   format: RowFormat<T>,
   out: Output,
   onFailure?: OnFailure<T & BsonDocument>,
-  mostBytes?: number,
+  mostBytes = Number.POSITIVE_INFINITY,
 ): Generator<void> {
+  const write = rowsWriter(format, onFailure)
+  const all = records[Symbol.iterator]()
   out.text(format.begin ?? '')
-  yield* rowsWriter(format, onFailure)(records[Symbol.iterator](), out, mostBytes)
+  while (write(all, out, mostBytes) && out.length < mostBytes) yield
   out.text(format.end ?? '')
 }
 

@@ -1,0 +1,118 @@
+// Computes in a worker, so that the event loop only reads, moves bytes and writes pages. One worker does all jobs: on few
+// cores more of them would make the event loop late.
+import { once } from 'node:events'
+import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads'
+import type { BsonDocument } from '../bson/reader.js'
+import { Overloaded } from '../limits/scheduler.js'
+import { problem, RETRY_LATER } from '../problems/problems.js'
+import { batchOf, errorOf, type Made } from './job.js'
+import type { Opening, Reply, Task } from './worker.js'
+
+/** A worker that is silent for so long is ended, in milliseconds. Its batches take some tenths of a second. */
+const SILENT_MS = 30_000
+/** While all jobs hold more bytes than this, no other one begins. */
+const MOST_HELD = 512 * 1024 * 1024
+
+interface Thread {
+  readonly worker: Worker
+  /** Aborted when the worker has ended. */
+  readonly ended: AbortSignal
+}
+
+const modules: string[] = []
+let current: Thread | undefined
+let held = 0
+let tell: (err: unknown) => void = () => {}
+
+/** Starts the worker, unless it runs. After its death another one starts. */
+const thread = (): Thread => {
+  if (current?.ended.aborted === false) return current
+  const worker = new Worker(new URL('./worker.js', import.meta.url), {
+    workerData: modules,
+    // There is room for a whole batch, whose values are all gone once it is done: so few of them have to be moved.
+    resourceLimits: { maxYoungGenerationSizeMb: 64 },
+  })
+  const ended = new AbortController()
+  const end = (err: unknown) => {
+    if (!ended.signal.aborted) tell(err)
+    ended.abort()
+  }
+  worker.on('error', end)
+  worker.on('exit', () => end(new Error('The worker has ended')))
+  // The ports of jobs keep the process alive while they wait for a reply.
+  worker.unref()
+  current = { worker, ended: ended.signal }
+  return current
+}
+
+/** Starts the worker with the service. @param onEnd is told when a worker ends */
+export const startWorker = (onEnd: typeof tell): void => {
+  tell = onEnd
+  thread()
+}
+
+/** A job in the worker, which does one batch at a time. */
+export class Work {
+  readonly #thread = thread()
+  readonly #port: MessagePort
+  #isOpen = true
+  #held = 0
+
+  /** @throws Overloaded if the jobs that run hold too much memory */
+  constructor(
+    module: string,
+    options: unknown,
+    readonly silentMs = SILENT_MS,
+  ) {
+    const { port1, port2 } = new MessageChannel()
+    this.#port = port1
+    if (held > MOST_HELD) throw new Overloaded('Too much is computed at the moment')
+    const opening: Opening = { module, options, port: port2 }
+    this.#thread.worker.postMessage(opening, [port2])
+  }
+
+  add(rows: readonly BsonDocument[]): Promise<Made> {
+    const batch = batchOf(rows)
+    return this.#ask(batch, [batch])
+  }
+
+  end(): Promise<Made> {
+    return this.#ask('end').finally(() => this.close())
+  }
+
+  /** Ends the job after the batch at hand. It may be called at any time, and twice. */
+  close(): void {
+    this.#isOpen = false
+    this.#hold(0)
+    this.#port.postMessage('close' satisfies Task)
+  }
+
+  #hold(bytes: number): void {
+    held += bytes - this.#held
+    this.#held = bytes
+  }
+
+  async #ask(task: Task, transferred: ArrayBuffer[] = []): Promise<Made> {
+    if (!this.#isOpen) throw new Error('The job is closed')
+    const { worker, ended } = this.#thread
+    const replied = once(this.#port, 'message', { signal: ended }).catch(() => {
+      this.close()
+      throw problem('overloaded', 'What computes this took too long or failed', { headers: RETRY_LATER })
+    })
+    this.#port.postMessage(task, transferred)
+    const silent = setTimeout(() => worker.terminate(), this.silentMs)
+    const [reply] = (await replied.finally(() => clearTimeout(silent))) as [Reply]
+    if ('error' in reply) {
+      this.close()
+      throw errorOf(reply)
+    }
+    if (this.#isOpen) this.#hold(reply.held)
+    return reply
+  }
+}
+
+/** Opens jobs of a module, which exports `open`. It is named when the service starts, so that the worker knows it before. */
+export const jobsOf = <O>(module: URL): ((options: O) => Work) => {
+  modules.push(String(module))
+  return (options) => new Work(String(module), options)
+}
