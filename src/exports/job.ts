@@ -6,8 +6,7 @@ import { giveBack, Output } from '../core/write/output.js'
 import { fail, rowsWriter } from '../core/write/rows.js'
 import { Skipped, type Unreadable } from '../core/write/unreadable.js'
 import { allExported, type Exported, type FileOptions, rowsOf } from './exported.js'
-import { shapesOf } from './parquet.js'
-import { ParquetEncoder } from './parquet-encoder.js'
+import { ParquetEncoder } from './parquet.js'
 import { Workbook } from './workbook.js'
 
 /** The most bytes of JSON that tell of records that are left out. */
@@ -36,7 +35,7 @@ export const open = (options: FileOptions): Job => {
   const { format: rows, columns, named, counted } = rowsOf(exported, options)
   const skipped = listing.unreadable === 'skip' ? new Skipped(MAX_SKIPPED_BYTES) : undefined
   let file: FileEncoder | undefined
-  if (format === 'parquet') file = new ParquetEncoder(shapesOf(columns, named))
+  if (format === 'parquet') file = new ParquetEncoder(columns, named)
   if (format === 'xlsx') file = new Workbook(name, columns.length, counted)
   const write = rowsWriter(rows, skipped?.add ?? fail)
   let [text, told] = [rows.begin ?? '', 0]

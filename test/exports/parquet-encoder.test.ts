@@ -7,16 +7,14 @@ import { namedSchemas } from '../../schemas/index.js'
 import { listed } from '../../schemas/kit.js'
 import { tableOf } from '../../src/core/write/columns.js'
 import { jsonLines } from '../../src/core/write/json.js'
-import { shapesOf } from '../../src/exports/parquet.js'
-import { ParquetEncoder } from '../../src/exports/parquet-encoder.js'
+import { ParquetEncoder } from '../../src/exports/parquet.js'
 import { rowsOf } from '../support/parquet.js'
 import { leftToGate } from '../support/thorough.js'
 
 /** The file of some rows, which are written in several steps, and the bytes that each step has made. */
 const encoded = (schema: TSchema, ...steps: (readonly object[])[]) => {
-  const encoder = new ParquetEncoder(
-    shapesOf(tableOf({ schema, named: namedSchemas }, jsonLines).columns, namedSchemas),
-  )
+  const shown = { schema, named: namedSchemas }
+  const encoder = new ParquetEncoder(tableOf(shown, jsonLines).columns, namedSchemas)
   const parts = steps.map((rows) =>
     Buffer.from(encoder.write(Buffer.from(rows.map((row) => `${JSON.stringify(row)}\n`).join('')))),
   )
