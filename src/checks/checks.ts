@@ -1,16 +1,9 @@
 // The checks: which bounds follow from the entries, and which of them are outside. docs/second-look.md has the formulas.
-import {
-  type Check,
-  type CheckedEntry,
-  type EntryCheck,
-  entryChecks,
-  type Flag,
-  type Sameness,
-} from '../../schemas/checks.js'
+import { type Check, type EntryCheck, entryChecks, type Flag, type Sameness } from '../../schemas/checks.js'
 import { isOnEarth } from '../../schemas/earth.js'
 import { ownText } from '../core/bson/values.js'
 import { questionKey } from '../core/write/question-columns.js'
-import { at, type Columns, type Group, tooMuch } from './columns.js'
+import { at, type Entries, type Group, type Question, tooMuch, valuesIn } from './entries.js'
 import { distance, quantile, spread } from './statistics.js'
 
 /** How many flags there may be, before they take too much memory, and those of an entry, of which the others are not kept. */
@@ -29,17 +22,21 @@ const [TIMES, LEAST_AGENTS] = [3, 5]
 const SHOWN = 200
 
 /** The least and the greatest value that is not flagged. */
-type Bounds = readonly [number | null, number | null]
+type Bounds = [number | null, number | null]
 const NONE: Bounds = [null, null]
 
 export const bitOf = (check: EntryCheck): number => 1 << entryChecks.indexOf(check)
 
-/** The first flags of an entry, and how many it has. */
-export type Flags = Pick<CheckedEntry, 'flags' | 'flagCount'>
+const addTo = <K, V>(lists: Map<K, V[]>, key: K, value: V): void => {
+  const list = lists.get(key)
+  if (list === undefined) lists.set(key, [value])
+  else list.push(value)
+}
 
-/** What the checks find. Rows are those of the columns. */
+/** Does checks, and has what they find. An entry has its flags in the order of the checks. */
 export class Findings {
-  readonly flags = new Map<number, Flags>()
+  /** The first flags of a row, and how many it has. */
+  readonly flags = new Map<number, { flags: Flag[]; flagCount: number }>()
   /** Which checks could flag each row, and which do, as bits. */
   readonly looked: Uint8Array
   readonly found: Uint8Array
@@ -49,11 +46,25 @@ export class Findings {
   #count = 0
 
   constructor(
-    readonly columns: Columns,
+    readonly entries: Entries,
     readonly checks: readonly Check[],
+    readonly minEntries: number,
   ) {
-    this.looked = new Uint8Array(columns.ids.length)
-    this.found = new Uint8Array(columns.ids.length)
+    this.looked = new Uint8Array(entries.size)
+    this.found = new Uint8Array(entries.size)
+  }
+
+  find(): this {
+    const { forms, agents, states, alike } = this.entries
+    for (const form of forms.values()) this.#durations(form)
+    for (const rows of alike.values()) typeof rows === 'number' ? this.look('copy', rows) : this.#copies(rows)
+    for (const { rows } of forms.values()) this.#counts(rows)
+    for (const { questions } of forms.values()) for (const each of questions) this.#numbers(...each)
+    for (const { rows } of forms.values()) this.#missing(rows)
+    for (const { rows } of states.values()) this.#places(rows)
+    this.#points(agents.values())
+    if (this.checks.includes('sameness')) for (const form of forms.values()) this.#sameness(form)
+    return this
   }
 
   look(check: EntryCheck, row: number): void {
@@ -68,180 +79,128 @@ export class Findings {
     of.flagCount += 1
     // Numbers alone may be many. They leave a place to the check behind them.
     if (of.flags.length >= MAX_OF_ENTRY - Number(check === 'number')) return
-    of.flags.push({ check, ...more, value, expected: [...bounds], n })
+    of.flags.push({ check, ...more, value, expected: bounds, n })
     this.#count += 1
     if (this.#count > MAX_FLAGS) throw tooMuch(`they have more than ${MAX_FLAGS} flags`)
   }
-}
 
-const addTo = <K, V>(lists: Map<K, V[]>, key: K, value: V): void => {
-  const list = lists.get(key)
-  if (list === undefined) lists.set(key, [value])
-  else list.push(value)
-}
-
-/** Does all checks, in slices. An entry has its flags in the order of the checks. */
-export function* findIn(columns: Columns, checks: readonly Check[], minEntries: number): Generator<void, Findings> {
-  const findings = new Findings(columns, checks)
-  for (const find of [ofDurations, ofCopies, ofCounts, ofNumbers, ofPlaces, ofPoints, ofSameness])
-    yield* find(findings, minEntries)
-  return findings
-}
-
-const medianOf = (column: Uint32Array | Float64Array, rows: Iterable<number>): number => {
-  const values = Float64Array.from(rows, (row) => at(column, row))
-  return quantile(values, 0.5)
-}
-
-type Work = Generator<void, void>
-
-function* ofDurations(findings: Findings, minEntries: number): Work {
-  const { forms, durations } = findings.columns
-  for (const form of forms.all) {
+  #durations(form: Group): void {
+    const { durations } = this.entries
     const given = form.rows.filter((row) => !Number.isNaN(at(durations, row)))
-    const timed = given.filter((row) => at(durations, row) > 0)
-    yield
-    const { median, deviation } = spread(Float64Array.from(timed, (row) => Math.log(at(durations, row))))
-    findings.medians.set(form, Math.exp(median))
-    yield
-    const isUsual = timed.length >= minEntries && deviation > 0
+    const timed = valuesIn(durations, given).filter((duration) => duration > 0)
+    const { median, deviation } = spread(timed.map(Math.log))
+    this.medians.set(form, Math.exp(median))
+    const isUsual = timed.length >= this.minEntries && deviation > 0
     const [least, most] = isUsual ? [Math.exp(median - BELOW * deviation), Math.exp(median + ABOVE * deviation)] : NONE
-    const [bounds, n] = [[least, most] as const, isUsual ? timed.length : given.length]
+    const [bounds, n]: [Bounds, number] = [[least, most], isUsual ? timed.length : given.length]
     for (const row of given) {
       const value = at(durations, row)
-      findings.look('short', row)
-      if (value <= 0 || value < Number(least)) findings.flag('short', row, value, bounds, n)
+      this.look('short', row)
+      if (value <= 0 || value < Number(least)) this.flag('short', row, value, bounds, n)
       if (most === null) continue
-      findings.look('long', row)
-      if (value > most) findings.flag('long', row, value, bounds, n)
+      this.look('long', row)
+      if (value > most) this.flag('long', row, value, bounds, n)
     }
-    yield
   }
-}
 
-/** Of the entries with the same answers, all but the first are copies. */
-function* ofCopies(findings: Findings): Work {
-  const { twins, created, ids } = findings.columns
-  const alike = new Map<number, number[]>()
-  for (const [row, first] of twins.entries()) {
-    if (first < 0) continue
-    findings.look('copy', row)
-    if (first !== row) addTo(alike, first, row)
-  }
-  yield
-  const timeOf = (row: number) => (Number.isNaN(at(created, row)) ? Number.POSITIVE_INFINITY : at(created, row))
-  const isBefore = (a: number, b: number) => (timeOf(a) === timeOf(b) ? a < b : timeOf(a) < timeOf(b))
-  for (const [one, others] of alike) {
-    const rows = [one, ...others]
-    const first = rows.reduce((first, row) => (isBefore(row, first) ? row : first))
-    for (const row of rows) if (row !== first) findings.flag('copy', row, at(ids, first), NONE, rows.length)
-  }
-}
-
-function* ofCounts(findings: Findings, minEntries: number): Work {
-  const { forms, answered } = findings.columns
-  for (const { rows } of forms.all) {
-    if (rows.length < minEntries) continue
-    const least = medianOf(answered, rows) / 2
+  /** Of the entries with the same answers, all but the first are copies. */
+  #copies(rows: readonly number[]): void {
+    const { created, ids } = this.entries
+    const timeOf = (row: number) => (Number.isNaN(at(created, row)) ? Number.POSITIVE_INFINITY : at(created, row))
+    const first = rows.reduce((first, row) => (timeOf(row) < timeOf(first) ? row : first))
     for (const row of rows) {
-      findings.look('incomplete', row)
-      if (at(answered, row) < least) findings.flag('incomplete', row, at(answered, row), [least, null], rows.length)
-    }
-    yield
-  }
-}
-
-function* ofNumbers(findings: Findings, minEntries: number): Work {
-  for (const questions of findings.columns.questions.values()) {
-    for (const { text, numbers, rows } of questions.values()) {
-      if (numbers.length < minEntries) continue
-      const values = Float64Array.from(numbers)
-      const [low, high] = [quantile(values, 0.25), quantile(values, 0.75)]
-      yield
-      if (low === high) continue
-      const bounds = [low - RANGES * (high - low), high + RANGES * (high - low)] as const
-      const beginning = ownText(text.slice(0, SHOWN).replace(/[\ud800-\udbff]$/, ''))
-      const question = { key: questionKey(text), question: beginning }
-      for (const [i, row] of rows.entries()) {
-        const value = at(numbers, i)
-        findings.look('number', row)
-        if (value < bounds[0] || value > bounds[1]) findings.flag('number', row, value, bounds, rows.length, question)
-      }
-      yield
+      this.look('copy', row)
+      if (row !== first) this.flag('copy', row, at(ids, first), NONE, rows.length)
     }
   }
-}
 
-function* ofPlaces(findings: Findings, minEntries: number): Work {
-  const { forms, states, longitudes, latitudes } = findings.columns
-  for (const { rows } of forms.all) {
-    const missing = rows.filter((row) => Number.isNaN(at(longitudes, row)))
-    yield
-    if (rows.length < minEntries || rows.length - missing.length < USUALLY * rows.length) continue
+  #counts(rows: readonly number[]): void {
+    const { answered } = this.entries
+    if (rows.length < this.minEntries) return
+    const least = quantile(valuesIn(answered, rows), 0.5) / 2
+    for (const row of rows) {
+      this.look('incomplete', row)
+      if (at(answered, row) < least) this.flag('incomplete', row, at(answered, row), [least, null], rows.length)
+    }
+  }
+
+  #numbers(text: string, { numbers, rows }: Question): void {
+    if (numbers.length < this.minEntries) return
+    const values = Float64Array.from(numbers)
+    const [low, high] = [quantile(values, 0.25), quantile(values, 0.75)]
+    if (low === high) return
+    const [least, most] = [low - RANGES * (high - low), high + RANGES * (high - low)]
+    const beginning = ownText(text.slice(0, SHOWN).replace(/[\ud800-\udbff]$/, ''))
+    const question = { key: questionKey(text), question: beginning }
+    for (const [i, row] of rows.entries()) {
+      const value = at(numbers, i)
+      this.look('number', row)
+      if (value < least || value > most) this.flag('number', row, value, [least, most], rows.length, question)
+    }
+  }
+
+  #missing(rows: readonly number[]): void {
+    const missing = rows.filter((row) => Number.isNaN(at(this.entries.longitudes, row)))
+    if (rows.length < this.minEntries || rows.length - missing.length < USUALLY * rows.length) return
     for (const row of missing) {
-      findings.look('place', row)
-      findings.flag('place', row, null, NONE, rows.length, { reason: 'missing' })
+      this.look('place', row)
+      this.flag('place', row, null, NONE, rows.length, { reason: 'missing' })
     }
   }
-  for (const { rows } of states.all) {
+
+  #places(rows: readonly number[]): void {
+    const { longitudes, latitudes } = this.entries
     const placed: number[] = []
     for (const row of rows) {
-      findings.look('place', row)
-      if (at(longitudes, row) === 0 && at(latitudes, row) === 0)
-        findings.flag('place', row, null, NONE, rows.length, { reason: 'zero' })
-      else placed.push(row)
+      this.look('place', row)
+      if (at(longitudes, row) !== 0 || at(latitudes, row) !== 0) placed.push(row)
+      else this.flag('place', row, null, NONE, rows.length, { reason: 'zero' })
     }
     const sound = placed.filter((row) => isOnEarth(at(longitudes, row), at(latitudes, row)))
-    yield
-    const [x, y] = [medianOf(longitudes, sound), medianOf(latitudes, sound)]
-    yield
+    const [x, y] = [quantile(valuesIn(longitudes, sound), 0.5), quantile(valuesIn(latitudes, sound), 0.5)]
     const farness = (a: number, b: number) => (isOnEarth(a, b) ? distance(x, y, a, b) : Number.POSITIVE_INFINITY)
-    const distances = Float64Array.from(sound, (row) => distance(x, y, at(longitudes, row), at(latitudes, row)))
+    const distances = sound.map((row) => distance(x, y, at(longitudes, row), at(latitudes, row)))
     const near = Math.min(MOST_NEAR, Math.max(LEAST_NEAR, 1 - OTHERS / sound.length))
     // Of places that are scattered normally, one in 1,000 is farther away.
-    const usual = quantile(distances, near) * Math.sqrt(Math.log(1000) / -Math.log(1 - near))
-    const most = sound.length >= minEntries && usual > 0 ? usual : null
-    const [bounds, n] = most === null ? [NONE, rows.length] : [[null, most] as const, sound.length]
-    yield
+    const usual = quantile(Float64Array.from(distances), near) * Math.sqrt(Math.log(1000) / -Math.log(1 - near))
+    const most = sound.length >= this.minEntries && usual > 0 ? usual : null
+    const [bounds, n]: [Bounds, number] = most === null ? [NONE, rows.length] : [[null, most], sound.length]
     for (const row of placed) {
       const [a, b] = [at(longitudes, row), at(latitudes, row)]
       const value = farness(a, b)
       // What is nowhere on earth is far without bounds too.
       if (value <= (most ?? Number.MAX_VALUE)) continue
       const reason = most !== null && farness(b, a) <= most ? 'exchanged' : 'far'
-      findings.flag('place', row, Number.isFinite(value) ? value : null, bounds, n, { reason })
+      this.flag('place', row, Number.isFinite(value) ? value : null, bounds, n, { reason })
     }
-    yield
   }
-}
 
-/** Entries of an agent at one point. Those that are flagged by their place already are left out. */
-function* ofPoints(findings: Findings, minEntries: number): Work {
-  const { agents, longitudes, latitudes } = findings.columns
-  const points: number[][] = []
-  const usual: number[] = []
-  for (const { id, rows } of agents.all) {
-    const ofAgent = new Map<string, number[]>()
-    for (const row of id === null ? [] : rows) {
-      const isPlaced = !Number.isNaN(at(longitudes, row)) && (at(findings.found, row) & bitOf('place')) === 0
-      if (isPlaced) addTo(ofAgent, `${at(longitudes, row)} ${at(latitudes, row)}`, row)
+  /** Entries of an agent at one point. Those that are flagged by their place already are left out. */
+  #points(agents: Iterable<Group>): void {
+    const { longitudes, latitudes } = this.entries
+    const points: number[][] = []
+    const usual: number[] = []
+    for (const { id, rows } of agents) {
+      const ofAgent = new Map<string, number[]>()
+      for (const row of id === null ? [] : rows) {
+        const isPlaced = !Number.isNaN(at(longitudes, row)) && (at(this.found, row) & bitOf('place')) === 0
+        if (isPlaced) addTo(ofAgent, `${at(longitudes, row)} ${at(latitudes, row)}`, row)
+      }
+      let most = 0
+      for (const rows of ofAgent.values()) {
+        most = Math.max(most, rows.length)
+        if (rows.length > this.minEntries / 4) points.push(rows)
+      }
+      if (most > 0) usual.push(most)
     }
-    const all = [...ofAgent.values()]
-    if (all.length > 0) usual.push(all.reduce((most, { length }) => Math.max(most, length), 0))
-    for (const rows of all) if (rows.length > minEntries / 4) points.push(rows)
-    yield
+    const most = Math.max(this.minEntries / 4, TIMES * quantile(Float64Array.from(usual), 0.5))
+    const more = { reason: 'repeated' } as const
+    for (const rows of points)
+      for (const row of rows.length > most ? rows : [])
+        this.flag('place', row, rows.length, [null, most], usual.length, more)
   }
-  if (points.length === 0) return
-  const most = Math.max(minEntries / 4, TIMES * quantile(Float64Array.from(usual), 0.5))
-  for (const rows of points) {
-    if (rows.length <= most) continue
-    for (const row of rows) findings.flag('place', row, rows.length, [null, most], usual.length, { reason: 'repeated' })
-    yield
-  }
-}
 
-function* ofSameness({ columns, checks, sameness }: Findings, minEntries: number): Work {
-  for (const [{ id: form }, questions] of checks.includes('sameness') ? columns.questions : []) {
+  #sameness({ id: form, questions }: Group): void {
     /** The shares of the most frequent answer of each question. */
     const shares = new Map<Group, number[]>()
     for (const { chosen } of questions.values()) {
@@ -252,18 +211,16 @@ function* ofSameness({ columns, checks, sameness }: Findings, minEntries: number
           const [sum, most] = counted.get(agent) ?? [0, 0]
           counted.set(agent, [sum + count, Math.max(most, count)])
         }
-        yield
       }
       for (const [agent, [sum, most]] of counted)
-        if (sum >= minEntries / 4 && agent.id !== null) addTo(shares, agent, most / sum)
-      yield
+        if (sum >= this.minEntries / 4 && agent.id !== null) addTo(shares, agent, most / sum)
     }
-    if (shares.size < LEAST_AGENTS) continue
+    if (shares.size < LEAST_AGENTS) return
     const means = [...shares].map(([agent, each]) => [agent, each.reduce((a, b) => a + b) / each.length] as const)
     const { median, deviation } = spread(Float64Array.from(means, ([, mean]) => mean))
-    if (deviation === 0) continue
+    if (deviation === 0) return
     const most = median + FAR_ALIKE * deviation
     for (const [agent, value] of means)
-      if (value > most) addTo(sameness, agent, { form, value, expected: [null, most], n: means.length })
+      if (value > most) addTo(this.sameness, agent, { form, value, expected: [null, most], n: means.length })
   }
 }

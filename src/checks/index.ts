@@ -1,10 +1,8 @@
 // GET /v1/checks/entries and /v1/checks/agents, also as CSV: which of them need a second look.
 import { type TSchema, Type } from '@sinclair/typebox'
 import {
-  type CheckedAgent,
   CheckedAgents,
   CheckedEntries,
-  type CheckedEntry,
   type ChecksFileQuery,
   ChecksListQuery,
   type ChecksQuery,
@@ -29,8 +27,8 @@ import { MOST_RECORDS } from '../core/read/values.js'
 import { type Cell, csvTable } from '../core/write/csv.js'
 import { jsonArray } from '../core/write/json.js'
 import type { Output } from '../core/write/output.js'
-import { checkedEntries, type Ranked } from './checked.js'
-import { tooMuch } from './columns.js'
+import { checkedEntries } from './checked.js'
+import { tooMuch } from './entries.js'
 
 const CHECKS =
   'High-frequency checks of the entries that match, with bounds from those of the same form. A flag asks for a second look and says nothing of why. A large result may be some seconds old: `asOf` says when it was made.'
@@ -80,29 +78,35 @@ const flaggedAgents: Kind = {
   },
 }
 
-/** What was checked, or a page of it. */
+/** An id in a row, before which no text of the entry stands. */
+const idIn = (row: string, field: string): unknown =>
+  JSON.parse(new RegExp(`"${field}":("(?:[^"\\\\]|\\\\.)*"|null),`).exec(row)?.[1] as string)
+
+/** What was checked, or a page of it: rows as JSON. */
 const checkedRows = async (reader: Reader, { of, named }: Kind, query: ChecksQuery) => {
   const { agent, names, page = 1, perPage = Number.POSITIVE_INFINITY } = query
   const all = await checkedEntries(reader, query)
   const isCut = all[of].rows.length < all[of].total
   // Of an agent, more may be kept than of all.
   const checked = isCut && agent !== undefined ? await checkedEntries(reader, query, agent) : all
-  const { rows: kept, total } = checked[of] as Ranked<CheckedEntry | CheckedAgent>
-  const found: readonly Row[] = agent === undefined ? kept : kept.filter((row) => row.agent === agent)
+  const { rows: kept, total } = checked[of]
+  const found = agent === undefined ? kept : kept.filter((row) => row.includes(`"agent":${JSON.stringify(agent)},`))
   const first = page === 1 ? 0 : (page - 1) * perPage
   const rows = found.slice(first, first + perPage)
   const beside = new Map<string, ReadonlyMap<unknown, Named>>()
   for (const field of names === 'true' ? named : []) {
-    const ids = rows.map((row) => row[field])
+    const ids = rows.map((row) => idIn(row, field))
     const known = await namesOf(reader, field, ids)
     if (known !== undefined) beside.set(field, known)
   }
-  const namesIn = (row: Row) =>
-    Object.fromEntries([...beside].map(([field, known]) => [`${field}Name`, known.get(row[field])?.name ?? null]))
-  const shown = rows.map((row): Row => ({ ...row, ...namesIn(row) }))
+  const withNames = (row: string) => {
+    const all = [...beside].map(([field, known]) => [`${field}Name`, known.get(idIn(row, field))?.name ?? null])
+    return `${row.slice(0, -1)},${JSON.stringify(Object.fromEntries(all)).slice(1)}`
+  }
+  const shown = beside.size === 0 ? rows : rows.map(withNames)
   return {
     rows: shown,
-    size: shown.reduce((sum, row) => sum + JSON.stringify(row).length, 0),
+    size: shown.reduce((sum, row) => sum + row.length, 0),
     named: [...beside.keys()],
     metadata: {
       total: agent === undefined || isCut ? total : found.length,
@@ -135,25 +139,25 @@ const listChecked =
     return {
       rows,
       size,
-      format: jsonArray((row: Row, out: Output) => out.text(JSON.stringify(row))),
+      format: jsonArray((row: string, out: Output) => out.text(row)),
       envelope: { before: { success: true }, name: 'data', after: () => ({ _metadata: page }) },
       tag: { besides: [...tag.besides, unmatched] },
       link: linkHeader(page),
-    } satisfies RowsAnswer<Row>
+    } satisfies RowsAnswer<string>
   }
 
 /** All of it as a table: a row for each flag of an entry, or for each agent. */
 const checkedAsCsv =
   (kind: Kind) =>
-  async (reader: Reader, { query }: Asked<ChecksFileQuery>): Promise<RowsAnswer<Row>> => {
+  async (reader: Reader, { query }: Asked<ChecksFileQuery>): Promise<RowsAnswer<string>> => {
     const { bom, formulas, ...parameters } = query
     const { rows, size, named, metadata, tag } = await checkedRows(reader, kind, parameters)
     const { total, shown } = metadata
     if (shown < total) throw tooMuch(`of ${total} rows a file would have ${shown}`)
     const columns = kind.columns.flatMap((name) => (named.includes(name) ? [name, `${name}Name`] : name))
     const options = { keepsFormulas: formulas === 'keep' }
-    const write = (row: Row, out: Output) => {
-      const cells = kind.table(row).map((each) => columns.map((name) => each[name] as Cell))
+    const write = (row: string, out: Output) => {
+      const cells = kind.table(JSON.parse(row)).map((each) => columns.map((name) => each[name] as Cell))
       out.text(csvTable(cells, options))
     }
     return {
@@ -218,7 +222,8 @@ const tools: Readonly<Record<string, Tool>> = {
       const flagged = await checkedRows(reader, flaggedEntries, query as never)
       const { entries, asOf, total } = agents.metadata
       const of = { agents: total, flagged: flagged.metadata.total }
-      return { asOf, zone, totals: { ...of, checked: entries }, agents: agents.rows, flagged: flagged.rows, of }
+      const [first, worst] = [agents, flagged].map(({ rows }) => rows.map((row) => JSON.parse(row)))
+      return { asOf, zone, totals: { ...of, checked: entries }, agents: first, flagged: worst, of }
     },
   },
 }

@@ -2,7 +2,7 @@
 import t, { type Test } from 'tap'
 import type { CheckedAgent, CheckedEntry, Flag } from '../../schemas/checks.js'
 import { Findings } from '../../src/checks/checks.js'
-import { Columns } from '../../src/checks/columns.js'
+import { Entries } from '../../src/checks/entries.js'
 import type { Documents } from '../../src/core/documents/collections.js'
 import { testApp } from '../support/app.js'
 import { documentOf, stored } from '../support/stored.js'
@@ -328,14 +328,14 @@ t.test('A date that no response can show is none, and entries whose ids are no t
   const all = (await read<CheckedAgent>(`agents?form=${a.form._id}`)).data
   const late = all.find(({ agent }) => agent === 'late')
   t.match([late, _metadata.entries], [{ entries: 4, days: 1 }, 37])
-  const columns = new Columns(1)
+  const entries = new Entries(1)
   const createdAt = stored.date(2n ** 62n)
-  for (const _ of columns.add([documentOf(Object.entries({ _id: 'a', createdAt }))]));
-  t.same([...columns.created], [Number.NaN], 'a date that JavaScript does not have')
+  entries.add(documentOf(Object.entries({ _id: 'a', createdAt })).bytes)
+  t.same([...entries.created], [Number.NaN], 'a date that JavaScript does not have')
 })
 
 t.test('Too many flags are refused', async (t) => {
-  const findings = new Findings(new Columns(2001), ['short'])
+  const findings = new Findings(new Entries(2001), ['short'], 20)
   const flag = (times: number) => {
     for (let n = 0; n < times; n++) findings.flag('short', times === 1 ? 2000 : n % 2000, 1, [null, null], 1)
   }

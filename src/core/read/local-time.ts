@@ -16,7 +16,7 @@ const [FIRST, LAST] = [Date.UTC(1970, 0), Date.UTC(2100, 0)]
 const SLICE = 500
 
 /** From a time on, how much the clock is before UTC. Both in milliseconds. */
-interface Change {
+export interface Change {
   readonly from: number
   readonly offset: number
 }
@@ -55,7 +55,7 @@ const kept = new LRUCache<string, readonly Change[]>({
 })
 
 /** The text of a zone may be a part of a long address, which would be kept with it. */
-const changesIn = (zone: string) => kept.forceFetch(ownText(zone))
+export const changesIn = (zone: string) => kept.forceFetch(ownText(zone))
 
 const dates = { day: '%Y-%m-%d', week: '%Y-%m-%d', month: '%Y-%m', year: '%Y' }
 const formats: Readonly<Record<Period, string>> = { ...dates, weekday: '%u', hour: '%H' }
@@ -71,9 +71,8 @@ export const beginningOf = async (day: string, zone: string): Promise<Date> => {
   return new Date(Math.max(from, local - offset))
 }
 
-/** Gives the day of a time by the clock of a zone, as a number. Both times are in milliseconds. */
-export const daysIn = async (zone: string): Promise<(time: number) => number> => {
-  const changes = await changesIn(zone)
+/** Gives the day of a time by a clock with these changes, as a number. Both times are in milliseconds. */
+export const dayBy = (changes: readonly Change[]): ((time: number) => number) => {
   const next = bisector(({ from }: Change) => from).right
   return (time) => Math.floor((time + (changes[next(changes, time) - 1] as Change).offset) / DAY)
 }

@@ -8,8 +8,8 @@ import { problem, RETRY_LATER } from '../problems/problems.js'
 import { batchOf, errorOf, type Made } from './job.js'
 import type { Opening, Reply, Task } from './worker.js'
 
-/** A worker that is silent for so long is ended, in milliseconds. Its batches take some tenths of a second. */
-const SILENT_MS = 30_000
+/** A worker that is silent for so long is ended, in milliseconds. Its batches take some tenths of a second, and more where others need the processor. */
+const SILENT_MS = 60_000
 /** While all jobs hold more bytes than this, no other one begins. */
 const MOST_HELD = 512 * 1024 * 1024
 
@@ -30,7 +30,7 @@ const thread = (): Thread => {
   const worker = new Worker(new URL('./worker.js', import.meta.url), {
     workerData: modules,
     // There is room for a whole batch, whose values are all gone once it is done: so few of them have to be moved.
-    resourceLimits: { maxYoungGenerationSizeMb: 64 },
+    resourceLimits: { maxYoungGenerationSizeMb: 32 },
   })
   const ended = new AbortController()
   const end = (err: unknown) => {

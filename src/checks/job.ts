@@ -1,0 +1,109 @@
+// Checks entries in a worker: takes them as they are stored, and gives back the rows that are shown as lines of JSON.
+import { hash } from 'node:crypto'
+import { type Check, entryChecks } from '../../schemas/checks.js'
+import { type Change, dayBy } from '../core/read/local-time.js'
+import type { Job } from '../core/workers/job.js'
+import { bitOf, Findings } from './checks.js'
+import { at, ENTRY_BYTES, Entries, type Group, tooMuch } from './entries.js'
+import { quantile, shareOf } from './statistics.js'
+
+/** How many entries and agents are kept, and how many characters they have at most. */
+const [MAX_ROWS, MAX_CHARACTERS] = [10_000, 4 * 1024 * 1024]
+
+export interface ChecksOptions {
+  readonly checks: readonly Check[]
+  readonly minEntries: number
+  /** How many entries there are at most, and how many bytes their answers may take. */
+  readonly size: number
+  readonly most: number
+  /** Of the clock by which agents have days. */
+  readonly changes: readonly Change[]
+  /** The agent whose rows alone are kept. */
+  readonly shown: string | undefined
+}
+
+export const open = ({ checks, minEntries, size, most, changes, shown }: ChecksOptions): Job => {
+  const entries = new Entries(size)
+  return {
+    get held() {
+      return ENTRY_BYTES * size + entries.bytes
+    },
+    add(documents) {
+      for (const document of documents) entries.add(document)
+      if (entries.bytes > most) throw tooMuch(`their answers take more than ${most} bytes`)
+      return {}
+    },
+    end() {
+      const findings = new Findings(entries, checks, minEntries).find()
+      const isShown = ({ id }: Group) => shown === undefined || id === shown
+      const [flagged, ofFlagged] = flaggedIn(findings, isShown)
+      const [agents, ofAgents] = agentsIn(findings, isShown, dayBy(changes))
+      const lines = [...ofFlagged, ...ofAgents].join('\n')
+      const { length } = ofFlagged
+      const found = { entries: entries.count, flagged, agents, length, hash: hash('sha1', lines, 'base64url') }
+      return { bytes: Buffer.from(`${JSON.stringify(found)}\n${lines}`) }
+    },
+  }
+}
+
+/** How many rows there are, and those that can be kept, as text. One that is too long for what is left hides none behind it. */
+const linesOf = <T>(all: T[], order: (a: T, b: T) => number, shownOf: (each: T) => object) => {
+  let left = MAX_CHARACTERS
+  const first = all.sort(order).slice(0, MAX_ROWS)
+  const lines = first.flatMap((each) => {
+    const line = JSON.stringify(shownOf(each))
+    if (line.length > left) return []
+    left -= line.length
+    return [line]
+  })
+  return [all.length, lines] as const
+}
+
+/** Those with the most checks first, then the newest. */
+const flaggedIn = ({ flags, found, entries }: Findings, isShown: (agent: Group) => boolean) => {
+  const { ids, created, formOf, agentOf } = entries
+  const timeOf = (row: number) => at(created, row) || Number.NEGATIVE_INFINITY
+  const checksOf = (row: number) => entryChecks.filter((check) => at(found, row) & bitOf(check)).length
+  const worst = (a: number, b: number) => checksOf(b) - checksOf(a) || timeOf(b) - timeOf(a) || a - b
+  const all = [...flags.keys()].filter((row) => isShown(at(agentOf, row)))
+  return linesOf(all, worst, (row) => {
+    const time = at(created, row)
+    const createdAt = Number.isNaN(time) ? null : new Date(time).toISOString()
+    return { id: at(ids, row), form: at(formOf, row).id, agent: at(agentOf, row).id, createdAt, ...flags.get(row) }
+  })
+}
+
+/** The greatest lower bound of what is flagged first, and then whose answers are alike. */
+const agentsIn = (findings: Findings, isShown: (agent: Group) => boolean, dayOf: (time: number) => number) => {
+  const { checks, looked, found, medians, sameness, entries } = findings
+  const { durations, created, formOf } = entries
+  const shown = entryChecks.filter((check) => checks.includes(check))
+  const shareIn = ({ rows }: Group, bits: number) => {
+    const count = (column: Uint8Array) => rows.reduce((sum, row) => sum + Number((at(column, row) & bits) !== 0), 0)
+    return shareOf(count(found), count(looked))
+  }
+  const bits = shown.reduce((sum, check) => sum | bitOf(check), 0)
+  const all = [...entries.agents.values()].filter(isShown)
+  const flagged = new Map(all.map((agent) => [agent, shareIn(agent, bits)]))
+  const lowOf = (agent: Group) => Number(flagged.get(agent)?.low)
+  const alikeIn = (agent: Group) => sameness.get(agent)?.length ?? 0
+  const worst = (a: Group, b: Group) =>
+    lowOf(b) - lowOf(a) ||
+    alikeIn(b) - alikeIn(a) ||
+    b.rows.length - a.rows.length ||
+    (String(a.id) < String(b.id) ? -1 : 1)
+  return linesOf(all, worst, (agent) => {
+    const { id, rows } = agent
+    const days = new Set(rows.map((row) => dayOf(at(created, row))).filter(Number.isFinite)).size
+    const timed = rows.filter((row) => at(durations, row) > 0)
+    const ratios = Float64Array.from(timed, (row) => at(durations, row) / Number(medians.get(at(formOf, row))))
+    const entriesPerDay = days === 0 ? null : rows.length / days
+    const durationRatio = ratios.length === 0 ? null : quantile(ratios, 0.5)
+    return {
+      ...{ agent: id, entries: rows.length, days, entriesPerDay, durationRatio, durations: ratios.length },
+      flagged: flagged.get(agent),
+      ...Object.fromEntries(shown.map((check) => [check, shareIn(agent, bitOf(check))])),
+      ...(checks.includes('sameness') && { sameness: sameness.get(agent) ?? [] }),
+    }
+  })
+}
