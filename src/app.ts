@@ -60,7 +60,7 @@ export const buildApp = async (config: Config, store: Store, log?: LogStream): P
     genReqId: requestId,
     rewriteUrl: routedUrl,
     trustProxy: config.trustProxy,
-    serverFactory: (listener) => httpServer(listener, { maxConnections: config.maxConnections }),
+    serverFactory: (listener) => httpServer(listener, config.maxConnections),
     // While the service closes, it still serves requests that arrive, and then closes their connections.
     return503OnClosing: false,
     // The checks refuse a URL that is too long. No part of it is longer than all headers may be.

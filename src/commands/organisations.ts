@@ -47,7 +47,6 @@ export const organisationsCommand: MakeCommand = ({ result, tell, audit, ask, op
             `Added organisation ${id}`,
             `Issue a key for it with: npx ${PROGRAM} keys issue --organisation ${id} --name NAME`,
           ])
-          await warnOfSameName(store, id, name, tell)
           audit('organisations add', by, { organisation: id })
         }),
     )
@@ -69,7 +68,6 @@ export const organisationsCommand: MakeCommand = ({ result, tell, audit, ask, op
           const store = open()
           if (!(await store.update('organisations', id, { name, updatedAt: new Date() }))) throw noOrganisation(id)
           result({ id, name }, [`Renamed organisation ${id}`])
-          await warnOfSameName(store, id, name, tell)
           audit('organisations rename', by, { organisation: id, name })
         }),
     )
@@ -112,13 +110,6 @@ export const organisationsCommand: MakeCommand = ({ result, tell, audit, ask, op
           audit('organisations remove', by, { organisation: id, deleted })
         }),
     )
-
-/** Names may repeat, but `remove` asks for one, and a partner sees nothing else of an organisation. */
-const warnOfSameName = async (store: Store, id: string, name: string, tell: Session['tell']): Promise<void> => {
-  const ids = (await store.dangerouslyFindAll('organisations', { name })).map(({ _id }) => _id)
-  const others = ids.filter((each) => each !== id).sort()
-  if (others.length > 0) tell(`Warning: other organisations have this name: ${others.join(', ')}`)
-}
 
 /** Stands for a number that takes too long to count. */
 const MANY = Number.POSITIVE_INFINITY

@@ -11,14 +11,7 @@ import {
 } from './reader.js'
 
 /** The first element with this ASCII name. Only what is found becomes an object: a feed looks into every row. */
-export const fieldOf = (bytes: Buffer, start: number, name: string): Element | undefined =>
-  find(bytes, start, name, false)
-
-/** The last element with this name. Where several elements have it, the serializer writes the last. */
-export const lastFieldOf = (bytes: Buffer, start: number, name: string): Element | undefined =>
-  find(bytes, start, name, true)
-
-const find = (bytes: Buffer, start: number, name: string, isLast: boolean): Element | undefined => {
+export const fieldOf = (bytes: Buffer, start: number, name: string, isLast = false): Element | undefined => {
   const last = documentEnd(bytes, start) - 1
   let found: Element | undefined
   for (let from = start + 4; from < last; ) {
@@ -33,6 +26,10 @@ const find = (bytes: Buffer, start: number, name: string, isLast: boolean): Elem
   }
   return found
 }
+
+/** The last element with this name. Where several elements have it, the serializer writes the last. */
+export const lastFieldOf = (bytes: Buffer, start: number, name: string): Element | undefined =>
+  fieldOf(bytes, start, name, true)
 
 /** The element, or undefined if its value is null or undefined. */
 export const present = (element: Element | undefined): Element | undefined =>

@@ -29,15 +29,10 @@ interface Connection {
 
 const open = new WeakMap<Server, Map<Socket, Connection>>()
 
-interface Options {
-  /** Connections beyond this number are closed as soon as they are opened. */
-  maxConnections: number
-  idleMs?: number
-}
-
 export const openConnections = (server: Server): number => open.get(server)?.size ?? 0
 
-export const httpServer = (listener: RequestListener, { maxConnections, idleMs = IDLE_MS }: Options): Server => {
+/** @param maxConnections connections beyond this number are closed as soon as they are opened */
+export const httpServer = (listener: RequestListener, maxConnections: number, idleMs = IDLE_MS): Server => {
   const connections = new Map<Socket, Connection>()
   const server = createServer(
     {

@@ -10,9 +10,9 @@ import { getRequest, idleClosed, LAST, neverRead, receivedBy, send, statusesIn }
 const serve = async (
   t: Test,
   listener: RequestListener,
-  options: { maxConnections?: number; idleMs?: number } = {},
+  { maxConnections = 100, idleMs }: { maxConnections?: number; idleMs?: number } = {},
 ) => {
-  const server = httpServer(listener, { maxConnections: 100, ...options })
+  const server = httpServer(listener, maxConnections, idleMs)
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.teardown(() => {
