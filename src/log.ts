@@ -4,7 +4,6 @@
 import { writeFile, writeFileSync } from 'node:fs'
 import { Socket } from 'node:net'
 
-/** What Fastify's logger writes its lines to. */
 export interface LogStream {
   write(line: string): void
 }

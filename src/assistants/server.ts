@@ -76,7 +76,6 @@ const serverOf = (reply: FastifyReply, tools: Registered): mcp.McpServer => {
   return server
 }
 
-/** What a tool may give as records. */
 interface Listed extends Partial<Record<'rows' | 'agents' | 'flagged', readonly unknown[]>> {
   readonly entry?: object
 }

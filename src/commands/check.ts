@@ -3,12 +3,11 @@
 import { KindGuard, type TObject, Type } from '@sinclair/typebox'
 import { TypeCompiler } from '@sinclair/typebox/compiler'
 import { type ValueError, ValueErrorType } from '@sinclair/typebox/value'
-import { LRUCache } from 'lru-cache'
 import { strict } from '../../schemas/kit.js'
 import { CHANGED_AT, type CollectionName, collections, isRecordCollection } from '../core/documents/collections.js'
 import { setsOf } from '../core/documents/former.js'
 import { changeIn, STORED_KEY } from '../core/keys/keys.js'
-import type { Store, Stored } from '../core/store/store.js'
+import type { Stored } from '../core/store/store.js'
 import { messagesOf } from './load-lines.js'
 import { CommandError, type MakeCommand, newCommand, printed } from './run-command.js'
 
@@ -35,13 +34,6 @@ const kept = Type.Optional(text)
 const tombstone = { _id: text, deletedFrom: text, deletedAt: Type.Date(), project: kept, form: kept }
 
 const ORPHAN = 'organisation: does not exist'
-const KNOWN_ORGANISATIONS = 10_000
-
-const organisationsIn = (store: Store) =>
-  new LRUCache<string, boolean>({
-    max: KNOWN_ORGANISATIONS,
-    fetchMethod: async (id) => (await store.dangerouslyFind('organisations', id)) !== undefined,
-  })
 
 /** What identifies a document, as text, because any writer may have stored anything there. */
 const identityOf = (stored: Stored): object => {
@@ -64,7 +56,7 @@ export const checkCommand: MakeCommand = ({ out, tell, open }) =>
       let count = 0
       let unfit = 0
       let clock = 0
-      const organisations = organisationsIn(store)
+      const organisations = new Set((await store.dangerouslyFindAll('organisations', {})).map(({ _id }) => _id))
       /** Whether a time has not come yet by the database's clock. The clock is read again only if it may matter. */
       const isAhead = async (time: unknown): Promise<boolean> => {
         if (Number(time) > clock) clock = (await store.now()).now
@@ -88,7 +80,7 @@ export const checkCommand: MakeCommand = ({ out, tell, open }) =>
           // The revoked keys of an organisation that was removed are kept.
           const isOwned = isRecord || (name === 'apiKeys' && !document.revokedAt)
           const errors = stored.isIdBroken ? ['id: is not valid UTF-8'] : []
-          if (isOwned && typeof owner === 'string' && !(await organisations.fetch(owner))) errors.push(ORPHAN)
+          if (isOwned && typeof owner === 'string' && !organisations.has(owner)) errors.push(ORPHAN)
           if (isMarked && !('organisation' in document)) return [...errors, ...checkTombstone(document)]
           if (isMarked) errors.push('deletedFrom: must not be in a record')
           errors.push(...checkRecord(document))

@@ -19,7 +19,6 @@ export interface Session extends Terminal {
   pause(ms: number): Promise<unknown>
   /** Writes a result: as indented JSON if --json was given, otherwise as lines, with others about it beside the result. */
   result(value: unknown, lines: readonly string[], about?: readonly string[]): void
-  /** Writes lines about the work, beside the result. */
   tell(...lines: readonly string[]): void
   /** Writes an audit line in the form of the service's log: who did what, after it was done. On a terminal it stands apart. */
   audit(action: string, by: string | undefined, details: object): void

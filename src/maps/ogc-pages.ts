@@ -78,7 +78,6 @@ const partsOf = ({ scope: { without } }: Reader): TProperties => {
   return Object.fromEntries(inOrder)
 }
 
-/** An operation whose response has no entry. */
 export interface OgcPage {
   /** Behind that address. */
   readonly path: string
@@ -86,7 +85,6 @@ export interface OgcPage {
   readonly summary: string
   readonly description: string
   readonly response: TSchema
-  /** Undefined for JSON. */
   readonly mediaType?: string
   /** @param root the address of the landing page */
   readonly body: (root: string, reader: Reader) => object | Promise<object>

@@ -17,7 +17,6 @@ class Setting<V> {
   constructor(
     readonly name: string,
     readonly schema: TSchema,
-    /** Makes the value from what fits the schema. */
     readonly from: (checked: never) => V,
   ) {}
 

@@ -4,7 +4,6 @@ import { sender } from './send.js'
 import { type Route, register } from './table.js'
 import type { Tool } from './tools.js'
 
-/** A group of operations in the OpenAPI document. */
 export interface Tag {
   readonly name: string
   readonly description: string

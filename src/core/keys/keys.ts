@@ -42,7 +42,6 @@ export interface RefusedKey {
   readonly organisation?: string
 }
 
-/** A stored key, and its organisation if that exists. */
 interface FoundKey {
   /** Undefined if it does not match its schema. */
   readonly document: ApiKeyDocument | undefined

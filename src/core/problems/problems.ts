@@ -87,7 +87,6 @@ const LONGEST_RETRY_S = 5
 /** The same for a request too many. It differs, so that callers who are refused together do not come back together. */
 export const retryLater = () => ({ 'retry-after': String(1 + Math.floor(Math.random() * LONGEST_RETRY_S)) })
 
-/** A problem that is thrown to become the response. */
 export class ProblemError extends Error {
   constructor(
     readonly code: ProblemCode,

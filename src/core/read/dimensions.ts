@@ -7,7 +7,6 @@ import type { Expression } from '../pipelines/stages.js'
 import { isPlace, LATITUDE, LONGITUDE, NOTHING } from './expressions.js'
 import { periodOf } from './local-time.js'
 
-/** The value of a group in a dimension. */
 export type GroupValue = string | number | { readonly longitude: number; readonly lattitude: number } | null
 
 export interface Dimension {

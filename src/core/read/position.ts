@@ -5,7 +5,6 @@ import { fieldOf } from '../bson/values.js'
 import type { Position, SortValue } from '../pipelines/keyset.js'
 import type { Payload } from './token.js'
 
-/** Where a page is read from, and in which direction. */
 export interface Start {
   readonly position: Position
   readonly isBackward: boolean

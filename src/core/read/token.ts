@@ -57,7 +57,6 @@ export const tokensOf = (scope: Scope, operationId: string, parameters: Partial<
   return { start, encode }
 }
 
-/** What binds a token: what its key sees, and the rest. */
 export const bindingOf = (
   { organisation, without = [], only }: Scope,
   ...rest: readonly unknown[]

@@ -56,7 +56,6 @@ export const storeError = (thrown: unknown): unknown => {
   return isOutage(error) ? new StoreUnavailable(error) : error
 }
 
-/** Whether an insert failed only because some documents exist already. */
 export const isAllTaken = (error: unknown): boolean =>
   error instanceof MongoBulkWriteError &&
   error.code === DUPLICATE_KEY &&

@@ -15,7 +15,6 @@ const FAILURE_MS = 1000
 const KEPT_BYTES = 16 * 1024 * 1024
 const BYTES_BESIDES = 1024
 type Sized = Readonly<Record<'bytes', number>>
-/** A total, or that it took too long or was too much. */
 interface Result {
   readonly total?: unknown
   readonly failure?: Error

@@ -16,7 +16,6 @@ const askedOf = (text: string): Answered | undefined => {
   return key === undefined ? undefined : { key, ...(answer !== undefined && { answer }) }
 }
 
-/** The usual name of a time zone. */
 const zoneOf = (name: string): string | undefined => {
   try {
     return new Intl.DateTimeFormat('en', { timeZone: name }).resolvedOptions().timeZone
@@ -25,7 +24,6 @@ const zoneOf = (name: string): string | undefined => {
   }
 }
 
-/** What an error says that a text must be, and whether it is so. */
 interface Format {
   readonly description: string
   readonly validate: (text: string) => boolean
@@ -33,7 +31,6 @@ interface Format {
   readonly read?: (text: string) => unknown
 }
 
-/** A format whose texts stand for values. */
 const standsFor = (read: (text: string) => unknown, description: string): Format => ({
   description,
   validate: (text) => read(text) !== undefined,
