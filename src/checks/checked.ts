@@ -44,7 +44,7 @@ export const checkedEntries = async (reader: Reader, query: ChecksQuery, shown?:
       const job = openChecks({ checks, minEntries, size, most, changes, shown })
       // An entry that was added after they were counted is not paid for.
       const added = shared.each(selection, (rows) => job.add(rows).then(() => false), { limit: size, needs })
-      const ended = added.then(() => shared.inTurn(() => job.end(), WAIT_BETWEEN_MS))
+      const ended = added.then(() => shared.large(() => job.end(), WAIT_BETWEEN_MS))
       const { bytes } = await ended.finally(() => job.close())
       return { asOf, ...resultOf(String(Buffer.from(bytes as Uint8Array))) }
     })

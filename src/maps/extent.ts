@@ -47,7 +47,7 @@ export const extentOf = (reader: Reader): Promise<Extent | undefined> => {
     }
   }
   // That it took too long is kept as well, so that the next request does not try again.
-  return reader.kept(query, (shared) => shared.inTurn(() => read(shared)).catch(leftOut)).catch(leftOut)
+  return reader.kept(query, (shared) => shared.large(() => read(shared)).catch(leftOut)).catch(leftOut)
 }
 
 /** It is left out where it takes too long to find, or is of a type that a record must not have. */

@@ -75,7 +75,7 @@ export const readDigests = async (
       const { documents } = await store.aggregate(digestOf(scope, collection, range, isInParts), reading)
       return sumsOf(documents[0], isInParts)
     }
-    const sums = ticket.inTurn(async () => (await read(false)) ?? ((await read(true)) as Sums))
+    const sums = ticket.large(async () => (await read(false)) ?? ((await read(true)) as Sums))
     const tooSlow = () => tooLong(digests.length, ranges.length, 'ask for smaller ranges')
     digests.push({ ...range, ...(await sums.catch(onTimeout(tooSlow))) })
   }

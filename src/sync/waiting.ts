@@ -113,8 +113,8 @@ export const pageOrWait = async (
   const name = JSON.stringify([organisation, feed.collection, isSettledOnly, ...(only ? [only, perPage] : [])])
   const lookUp = async (from: number) => {
     const shared = ticket.shared()
-    await shared.enter(SMALL)
-    return feeds.lookUp(feed, isSettledOnly, from, perPage, shared).finally(() => shared.release())
+    await shared.start(SMALL)
+    return feeds.lookUp(feed, isSettledOnly, from, perPage, shared).finally(() => shared.stop())
   }
   // What was committed after a later stamp had been shown comes when it has settled. No look-up finds it. While the majority
   // lags behind, fresh rows settle later, so the page is read no more often than a look-up.
@@ -128,7 +128,7 @@ export const pageOrWait = async (
     from = page.next
     const ms = page.next.fresh === null ? left : Math.min(left, untilSettled)
     const wanted = { from: page.newFrom, ms, signal: ticket.signal }
-    const hasChanged = await ticket.aside(() => waiting.wait(owner, name, lookUp, wanted))
+    const hasChanged = await ticket.yieldWhile(() => waiting.wait(owner, name, lookUp, wanted))
     if (!hasChanged && ms === left) return page
   }
 }

@@ -79,7 +79,7 @@ t.test('it is left out where it takes too long, which is kept, and any other err
     await extentOf(new Reader(kept, scope, await testTicket(scheduler)))
   t.equal(reads, 1)
   const ticket = await testTicket()
-  ticket.inTurn = () => Promise.reject(new Overloaded())
+  ticket.large = () => Promise.reject(new Overloaded())
   ticket.shared = () => ticket
   const other = keepTotals({ ...testStore(t), aggregate }, 1000)
   t.equal(await extentOf(new Reader(other, scope, ticket)), undefined, 'no turn came')

@@ -16,7 +16,7 @@ export const oneAtATime = (): FairScheduler => {
 export const testTicket = (
   scheduler = oneAtATime(),
   signal: AbortSignal = new AbortController().signal,
-): Promise<Ticket> => scheduler.enter('key', SMALL, signal)
+): Promise<Ticket> => scheduler.start('key', SMALL, signal)
 
 /** A reader of a store with a running ticket. Nothing is kept from one reader to the next. */
 export const testReader = async (store: Store, scope: Scope, scheduler?: FairScheduler): Promise<Reader> =>

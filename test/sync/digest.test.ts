@@ -34,7 +34,7 @@ const entry = (_id: string, updatedAt: unknown): Documents['entries'] => ({
 
 const digests = async (store: Pick<Store, 'aggregate'>, query: Parameters<typeof rangesOf>[0], limitMs = 60_000) => {
   const ticket = await testTicket(scheduler)
-  return readDigests({ store, scope, ticket }, 'entries', rangesOf(query), limitMs).finally(() => ticket.release())
+  return readDigests({ store, scope, ticket }, 'entries', rangesOf(query), limitMs).finally(() => ticket.stop())
 }
 
 t.test('bounds make consecutive ranges, which are open where no end is given', async (t) => {
@@ -70,9 +70,9 @@ t.test('each range is a task of its own, and other tasks have their turn between
     order.push('range')
     if (order.length > 1) return listOf([])
     t.same(scheduler.all.running, { small: 0, large: 1 }, 'only its turn')
-    void scheduler.enter('other', LARGE, new AbortController().signal).then((ticket) => {
+    void scheduler.start('other', LARGE, new AbortController().signal).then((ticket) => {
       order.push('other')
-      ticket.release()
+      ticket.stop()
     })
     return listOf([])
   }
@@ -179,7 +179,7 @@ t.test('a record that left a part without a word stays in its copy, and the dige
     }
     const ticket = await testTicket(scheduler)
     const reader = { store, scope: feed.scope, ticket }
-    const [digest] = await readDigests(reader, 'entries', [{}], 60_000).finally(() => ticket.release())
+    const [digest] = await readDigests(reader, 'entries', [{}], 60_000).finally(() => ticket.stop())
     return digest?.count === copy.size
   }
   const inProject = (id: string, project: string) => ({ ...entry(id, new Date(5)), project })

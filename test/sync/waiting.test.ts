@@ -145,7 +145,7 @@ const prepareFeed = (
   const page = async (cursor?: Parameters<Feeds['page']>[1], waitMs = 0, scheduler = oneAtATime()) => {
     const ticket = await testTicket(scheduler)
     const { items, hasMore, next } = await pageOrWait(feeds, feed, cursor, 10, { ticket, waiting, waitMs })
-    ticket.release()
+    ticket.stop()
     return { stamps: items.map(({ stamp }) => stamp), hasMore, next }
   }
   return { waiting, page }
@@ -161,7 +161,7 @@ t.test('a request that waits leaves its place in the scheduler, and has one agai
   // The scheduler runs one task at once, so each of these ends only because the others wait outside of it.
   const other = await testTicket(scheduler)
   await store.insert('entries', [entry('a', 9999)])
-  other.release()
+  other.stop()
   t.same(
     (await Promise.all(waits)).map(({ stamps }) => stamps),
     [[9999], [9999]],

@@ -18,7 +18,7 @@ declare module 'fastify' {
 /** A part of what the database runs at once. The rest is for counts and for looking up keys. */
 const SMALL_AT_ONCE = 1 / 2
 const SMALL_OF_A_KEY = 1 / 2
-/** A key may hold this part of the memory for responses that is left: a quarter of all if no other key holds any. */
+/** A key may hold a third of the free memory for responses: a quarter of all when it is alone. */
 const PART_OF_LEFT = 1 / 3
 /** Two large tasks keep the event loop and the database busy. */
 const LARGE_AT_ONCE = { all: 2, perKey: 1 }
@@ -64,12 +64,12 @@ export const admissionPlugin = fp(
     app.addHook('onRoute', (route) => {
       const { handler } = route
       route.handler = async function (request, reply) {
-        const ticket = await scheduler.enter(keyOf(request), SMALL, callerGone(request))
+        const ticket = await scheduler.start(keyOf(request), SMALL, callerGone(request))
         request.ticket = ticket
         if (request.scope !== undefined) request.reader = new Reader(app.store, request.scope, ticket)
         const handled = async () => handler.call(this, request, reply)
         return handled().finally(() => {
-          ticket.release()
+          ticket.stop()
           whenOver(reply, () => ticket.hold(0))
         })
       }

@@ -60,14 +60,14 @@ const partsInTurns = (
   /** All of the newest part, or nothing. */
   const unread = () => (raw.writableLength > 0 ? newest : 0)
   raw.on('drain', () => ticket.hold(unread()))
-  ticket.release()
+  ticket.stop()
   return async () => {
     ticket.hold(unread())
     const make = async () => {
       await app.requireKey(request, reply)
       return parts.next()
     }
-    const part = await ticket.inTurn(make, raw.headersSent ? WAIT_BETWEEN_MS : undefined)
+    const part = await ticket.large(make, raw.headersSent ? WAIT_BETWEEN_MS : undefined)
     reply.skipped = left.length
     reply.rows = read.rows - left.length
     const length = part.value?.length ?? 0

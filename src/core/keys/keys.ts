@@ -107,8 +107,8 @@ export const keysOf = (
     if (found !== undefined) return known.fetch(keyId, { forceRefresh: found.until <= elapsed() })
     // A flood of ids waits by address, so that it can neither use up all connections nor keep others from looking up theirs.
     // An address may be a part of a long header, which the scheduler would keep with it.
-    const ticket = await scheduler?.enter(ownText(`address ${address}`), SMALL)
-    return known.fetch(keyId).finally(() => ticket?.release())
+    const ticket = await scheduler?.start(ownText(`address ${address}`), SMALL)
+    return known.fetch(keyId).finally(() => ticket?.stop())
   }
 
   /** Writes the last use of a key, at most once a minute. No request waits for this. */

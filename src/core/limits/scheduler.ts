@@ -1,5 +1,5 @@
-// Decides which task begins next, by start-time fair queueing (Goyal, Vin and Cheng, 1996): each key pays in bytes for what its
-// tasks cost, and the waiting task whose key has paid least begins. Few large tasks run at once.
+// Decides which task starts next, by start-time fair queueing (Goyal, Vin and Cheng, 1996): each key pays in bytes for what its
+// tasks cost, and the waiting task whose key has paid least starts. Few large tasks run at once.
 import { setImmediate } from 'node:timers/promises'
 import { LRUCache } from 'lru-cache'
 
@@ -17,7 +17,7 @@ const LONG_WAIT_MS = 500
 /** The weight of the newest tick in the average. */
 const NEWEST = 1 / 4
 /** So many tasks of a key may wait for something else: a hundred for changes, and as many for what is read of all matches. */
-const MOST_ASIDE = 200
+const MOST_YIELDING = 200
 /** The number of keys that are remembered. */
 const KEYS = 10_000
 
@@ -58,7 +58,7 @@ class Account {
   readonly running: Record<Size, number> = { small: 0, large: 0 }
   readonly waiting: Record<Size, number> = { small: 0, large: 0 }
   /** How many wait for something else than their turns. */
-  aside = 0
+  yielding = 0
   /** How many bytes its responses hold, and how many are reserved for its work. */
   held = 0
   reserved = 0
@@ -72,14 +72,14 @@ const tasksOf = ({ running, waiting }: Account): number => running.small + runni
 export class Ticket {
   size: Size = 'small'
   isRunning = false
-  /** The price of its beginning, in bytes. A task that became large has begun before, so it pays nothing. */
+  /** The price of its start, in bytes. A task that became large has started before, so it pays nothing. */
   price = 0
   #read = 0
-  /** In bytes. What its work needs is reserved when its next turn begins. */
+  /** In bytes. What its work needs is reserved when its next turn starts. */
   held = 0
   needs = 0
   reserved = 0
-  #begun: Promise<void> | undefined
+  #started: Promise<void> | undefined
 
   constructor(
     readonly scheduler: FairScheduler,
@@ -91,11 +91,11 @@ export class Ticket {
     readonly isWork = false,
   ) {}
 
-  /** Waits for its turn, again after release(). It throws as the scheduler's enter() does. */
-  enter(cost: number, waitMs?: number): Promise<void> {
+  /** Starts when its turn comes, again after stop(). It throws as the scheduler's start() does. */
+  start(cost: number, waitMs?: number): Promise<void> {
     this.#read = 0
-    this.#begun = this.scheduler.begin(this, cost < LARGE ? 'small' : 'large', cost, waitMs)
-    return this.#begun
+    this.#started = this.scheduler.startTurn(this, cost < LARGE ? 'small' : 'large', cost, waitMs)
+    return this.#started
   }
 
   /**
@@ -105,16 +105,16 @@ export class Ticket {
    */
   readonly charge = async (bytes: number): Promise<void> => {
     this.#read += bytes
-    this.scheduler.pay(this.account, bytes)
+    this.scheduler.charge(this.account, bytes)
     if (!this.isWork) this.hold(this.held + bytes)
     if (this.size === 'small' && this.#read > LARGE) {
-      // What waits for its turn holds its bytes. So the next task finds no room, however many have begun.
+      // What waits for its turn holds its bytes. So the next task finds no room, however many have started.
       if (!this.scheduler.hasRoom(this)) throw new Overloaded()
-      this.release()
-      this.#begun = this.scheduler.begin(this, 'large', 0)
+      this.stop()
+      this.#started = this.scheduler.startTurn(this, 'large', 0)
     }
     // All reads of a task at the same time wait for its one turn.
-    await this.#begun
+    await this.#started
     this.signal.throwIfAborted()
   }
 
@@ -123,44 +123,44 @@ export class Ticket {
     const more = bytes - this[of]
     this[of] = bytes
     for (const each of [this.account, this.scheduler.all]) each[of] += more
-    if (more < 0) this.scheduler.beginAll()
+    if (more < 0) this.scheduler.startWaiting()
   }
 
   /** Lets other tasks run. The task goes on to hold its bytes. */
-  release(): void {
-    if (this.isRunning) this.scheduler.leave(this)
+  stop(): void {
+    if (this.isRunning) this.scheduler.stopTurn(this)
   }
 
   /** Goes on as a large task, when its turn comes. */
-  async enlarge(): Promise<void> {
+  async becomeLarge(): Promise<void> {
     if (this.size === 'large') return
-    this.release()
-    await this.enter(LARGE)
+    this.stop()
+    await this.start(LARGE)
   }
 
   /** Lets others run while it waits for something else, then takes its turn. It throws Overloaded if many tasks do. */
-  async aside<T>(work: () => Promise<T>): Promise<T> {
+  async yieldWhile<T>(work: () => Promise<T>): Promise<T> {
     const { isRunning, size, account } = this
-    if (account.aside >= MOST_ASIDE) throw new Overloaded()
-    this.release()
-    account.aside += 1
+    if (account.yielding >= MOST_YIELDING) throw new Overloaded()
+    this.stop()
+    account.yielding += 1
     const result = await work().finally(() => {
-      account.aside -= 1
+      account.yielding -= 1
     })
-    if (isRunning) await this.enter(size === 'small' ? SMALL : LARGE)
+    if (isRunning) await this.start(size === 'small' ? SMALL : LARGE)
     return result
   }
 
   /** Does a piece of work as a large task, and gives back what it held. Between two, others have their turns. */
-  inTurn<T>(work: () => Promise<T>, waitMs?: number): Promise<T> {
-    return this.aside(async () => {
+  large<T>(work: () => Promise<T>, waitMs?: number): Promise<T> {
+    return this.yieldWhile(async () => {
       const { held } = this
-      await this.enter(LARGE, waitMs)
+      await this.start(LARGE, waitMs)
       try {
         return await work()
       } finally {
         this.hold(held)
-        this.release()
+        this.stop()
       }
     })
   }
@@ -186,7 +186,7 @@ export class Ticket {
 interface Wait {
   readonly since: number
   readonly until: number
-  /** Ends the wait with an error, or the task begins. */
+  /** Ends the wait with an error, or the task starts. */
   readonly end: (error?: unknown) => void
 }
 
@@ -212,9 +212,9 @@ export class FairScheduler {
    * @param signal ends the wait; the promise rejects with its reason. By default nothing does, as for work that callers share
    * @throws Overloaded if it waits too long, and the error of failAll()
    */
-  async enter(key: string, cost: number, signal = NEVER): Promise<Ticket> {
+  async start(key: string, cost: number, signal = NEVER): Promise<Ticket> {
     const ticket = new Ticket(this, key, this.#accounts.memo(key), signal)
-    await ticket.enter(cost)
+    await ticket.start(cost)
     return ticket
   }
 
@@ -244,36 +244,36 @@ export class FairScheduler {
   }
 
   /** Pays for a task. A key that has not used its turns cannot use them later. Only tickets call this method and those below. */
-  pay(account: Account, cost: number): void {
+  charge(account: Account, cost: number): void {
     account.paid = Math.max(this.#time, account.paid) + cost
     this.all.paid = Math.max(this.all.paid, account.paid)
   }
 
-  async begin(ticket: Ticket, size: Size, price: number, waitMs = this.options.waitMs): Promise<void> {
+  async startTurn(ticket: Ticket, size: Size, price: number, waitMs = this.options.waitMs): Promise<void> {
     Object.assign(ticket, { size, price })
     ticket.signal.throwIfAborted()
-    this.pay(ticket.account, 0)
-    if (this.#mayBegin(ticket)) this.#run(ticket)
+    this.charge(ticket.account, 0)
+    if (this.#mayStart(ticket)) this.#start(ticket)
     else await this.#wait(ticket, waitMs)
     // Other connections go on first: large tasks in a row would block them.
     if (ticket.size === 'large') await setImmediate()
   }
 
-  leave(ticket: Ticket): void {
+  stopTurn(ticket: Ticket): void {
     ticket.isRunning = false
     this.#count('running', ticket, -1)
-    this.beginAll()
+    this.startWaiting()
     const { small, large } = this.all.running
     // When nothing runs, nobody owes anything.
     if (small + large === 0) this.#time = this.all.paid
   }
 
-  /** Begins the tasks that wait and may begin now, in their order. */
-  beginAll(): void {
+  /** Starts the tasks that wait and may start now, in their order. */
+  startWaiting(): void {
     for (;;) {
       let next: Ticket | undefined
       for (const ticket of this.#waits.keys())
-        if ((next === undefined || ticket.account.paid < next.account.paid) && this.#mayBegin(ticket)) next = ticket
+        if ((next === undefined || ticket.account.paid < next.account.paid) && this.#mayStart(ticket)) next = ticket
       if (next === undefined) return
       this.#waits.get(next)?.end(next.signal.aborted ? next.signal.reason : undefined)
     }
@@ -292,7 +292,7 @@ export class FairScheduler {
     return isWork || account.held - held < partOfLeft * (all - this.all.held + held)
   }
 
-  #mayBegin(ticket: Ticket): boolean {
+  #mayStart(ticket: Ticket): boolean {
     const { account, size, needs, reserved } = ticket
     const { all, perKey } = this.options[size]
     const hasPlace = this.all.running[size] < all && account.running[size] < perKey
@@ -302,12 +302,12 @@ export class FairScheduler {
     return hasPlace && this.hasRoom(ticket) && (reserved === needs || mayReserve)
   }
 
-  #run(ticket: Ticket): void {
+  #start(ticket: Ticket): void {
     ticket.isRunning = true
     ticket.hold(ticket.needs, 'reserved')
     this.#count('running', ticket, 1)
     this.#time = Math.max(this.#time, ticket.account.paid)
-    this.pay(ticket.account, ticket.price)
+    this.charge(ticket.account, ticket.price)
   }
 
   #wait(ticket: Ticket, waitMs: number): Promise<void> {
@@ -320,7 +320,7 @@ export class FairScheduler {
         this.options.onWaited?.(this.#now() - since, ticket.size)
         if (error !== undefined) reject(error)
         else {
-          this.#run(ticket)
+          this.#start(ticket)
           resolve()
         }
       }

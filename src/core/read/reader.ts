@@ -46,7 +46,7 @@ export class Reader {
 
   /** A page by its number or from a position. A large one is a large task. `query_timeout` says what would help. */
   async page(selection: Selection, paging: Paging, start?: Start): Promise<Page> {
-    if (isLargePage(this.store, selection, paging.perPage)) await this.ticket.enlarge()
+    if (isLargePage(this.store, selection, paging.perPage)) await this.ticket.becomeLarge()
     const isFar = paging.page > 1 && !paging.isWalk && start === undefined
     return readPage(selection.order, paging, start, this.#slicesOf(selection, isFar))
   }
@@ -75,10 +75,10 @@ export class Reader {
       rows = following
       return isOver || rows.length === 0
     }
-    return ticket.aside(() =>
+    return ticket.yieldWhile(() =>
       ticket.reserving(needs + 2 * PAGE_BYTES, async () => {
-        let isOver = await this.inTurn(page, needs > 0 ? WAIT_BETWEEN_MS : undefined)
-        while (!isOver) isOver = await this.inTurn(page, WAIT_BETWEEN_MS)
+        let isOver = await this.large(page, needs > 0 ? WAIT_BETWEEN_MS : undefined)
+        while (!isOver) isOver = await this.large(page, WAIT_BETWEEN_MS)
       }),
     )
   }
@@ -96,7 +96,7 @@ export class Reader {
   }
 
   countNow(selection: Counted): Promise<number> {
-    return this.inTurn(() => this.store.count(this.#all(selection)))
+    return this.large(() => this.store.count(this.#all(selection)))
   }
 
   #all({ resource: { collection }, conditions }: Counted): Query {
@@ -108,18 +108,18 @@ export class Reader {
     const { store, scope, ticket } = this
     const isQuick = store.isQuick(query)
     const kept = () => store.keep(query, (timed) => read(new Reader(store, scope, ticket.shared(), isQuick, timed)))
-    return isQuick ? kept() : ticket.aside(kept)
+    return isQuick ? kept() : ticket.yieldWhile(kept)
   }
 
   /** Does a piece of work as a large task, unless it is known to be quick. */
-  async inTurn<T>(work: () => Promise<T>, waitMs?: number): Promise<T> {
+  async large<T>(work: () => Promise<T>, waitMs?: number): Promise<T> {
     const { ticket } = this
     const turn = () => this.timed(work)
-    if (!this.isQuick) return ticket.inTurn(turn, waitMs)
+    if (!this.isQuick) return ticket.large(turn, waitMs)
     try {
       return await turn()
     } finally {
-      ticket.release()
+      ticket.stop()
     }
   }
 

@@ -177,7 +177,7 @@ export const summaryOf = async (reader: Reader, parameters: Parameters): Promise
   }
   const names = [...(parameters.by ? ['by'] : []), ...Object.keys(conditions)].join(', ')
   const tooLong = () => tookTooLong(`${names && ` for ${names}`}: a narrower filter may help`)
-  const counted = reader.kept(query, (shared) => shared.inTurn(() => count(shared)))
+  const counted = reader.kept(query, (shared) => shared.large(() => count(shared)))
   const kept = await counted.catch(onTimeout(tooLong))
   const absent = none === 'true' ? await absentIn(reader, by, kept, parameters) : []
   const largest = [...kept.largest, ...absent].slice(0, top)

@@ -41,7 +41,7 @@ const served = async (
   }
   app.get('/:key', noted)
   app.get('/large/:key', async (request) => {
-    if (request.url !== '/large/a?small') await request.ticket.enlarge()
+    if (request.url !== '/large/a?small') await request.ticket.becomeLarge()
     return noted(request)
   })
   // inject() starts a request only when it is awaited; `async` does that.

@@ -40,7 +40,7 @@ const schedulerOf = (options: Partial<SchedulerOptions> = {}) => {
   const begun: string[] = []
   const tickets = new Map<string, Ticket>()
   const enter = async (name: string, cost = SMALL, signal = NEVER): Promise<Ticket> => {
-    const ticket = await scheduler.enter(name[0] as string, cost, signal)
+    const ticket = await scheduler.start(name[0] as string, cost, signal)
     begun.push(name)
     tickets.set(name, ticket)
     return ticket
@@ -52,7 +52,7 @@ const schedulerOf = (options: Partial<SchedulerOptions> = {}) => {
   }
   const release = async (...names: string[]) => {
     for (const name of names) {
-      tickets.get(name)?.release()
+      tickets.get(name)?.stop()
       await settled()
     }
   }
@@ -127,19 +127,19 @@ t.test('a small task that reads more than a large one goes on among the large on
   await setImmediate()
   t.same([grown.size, scheduler.all.running.small], ['large', 0], 'it leaves its place to others')
   t.same(reads, [], 'all that is read for it at the same time waits for its turn')
-  large.release()
+  large.stop()
   await more
   t.same(reads, ['first', 'second'])
   await grown.charge(LARGE)
-  grown.release()
+  grown.stop()
 
   const next = await enter('b1', LARGE)
   const late = await enter('b2')
   const failed = t.rejects(late.charge(2 * LARGE), new Overloaded())
   await pass(5000)
   await failed
-  late.release()
-  next.release()
+  late.stop()
+  next.stop()
   t.same(scheduler.all.running, { small: 0, large: 0 })
 })
 
@@ -173,7 +173,7 @@ t.test('while too much memory is held nothing begins, except what holds it itsel
   t.equal(holder.size, 'large', 'a task that becomes large does not wait for its own memory')
   t.ok(scheduler.refuses('never seen'))
   const waiting = enter('h1')
-  holder.release()
+  holder.stop()
   t.notOk(begun.includes('h1'), 'what was read is held on')
   holder.hold(0)
   await waiting
@@ -209,7 +209,7 @@ t.test('tasks that have begun together do not hold more than their key may', asy
         ticket.hold(0)
         throw error
       })
-      .finally(() => ticket.release()),
+      .finally(() => ticket.stop()),
   )
   const states = (await Promise.allSettled(charged)).map(({ status }) => status)
   t.same(states, [...Array(4).fill('fulfilled'), ...Array(6).fill('rejected')])
@@ -228,7 +228,7 @@ t.test('a task whose caller has left does not begin, and nothing is read for it 
   await pass(50)
   await left
   atTurn.abort(new Error('gone'))
-  first.release()
+  first.stop()
   await late
   await setImmediate()
   t.same(begun, ['a1', 'a3'])
@@ -251,15 +251,15 @@ t.test('a wait ends with a refusal after its time, and with the error when all f
   const { scheduler, enter, pass, waited } = schedulerOf({ small: { all: 1, perKey: 1 }, waitMs: 1000 })
   const first = await enter('a1')
   const patient = await enter('b1', LARGE)
-  patient.release()
-  const longer = patient.enter(SMALL, 3000)
+  patient.stop()
+  const longer = patient.start(SMALL, 3000)
   const refused = t.rejects(enter('a2'), new Overloaded())
   await pass(999)
   t.equal(scheduler.all.waiting.small, 2)
   await pass(1)
   await refused
   t.same(waited.splice(0), [[1000, 'small']])
-  first.release()
+  first.stop()
   await longer
   t.same(waited.splice(0), [[1000, 'small']])
   const waiting = ['a3', 'c1'].map((name) => t.rejects(enter(name), { message: 'down' }))
@@ -272,9 +272,9 @@ t.test('a task may leave its place and enter again, and another one of its key m
   const { scheduler, begun, enter, enterAll, release } = schedulerOf({ small: { all: 2, perKey: 1 } })
   const task = await enter('a1')
   await task.charge(LARGE)
-  task.release()
+  task.stop()
   await enterAll('a2')
-  const again = task.enter(SMALL)
+  const again = task.start(SMALL)
   t.equal(scheduler.all.waiting.small, 1)
   await release('a2')
   await again
@@ -365,14 +365,14 @@ t.test('never more tasks run than may, none waits that could run, and nothing is
     const begin = (size: Size, key: string) => {
       const task: Task = { key, caller: new AbortController(), size, state: 'waiting', held: 0, needs: 0 }
       tasks.push(task)
-      scheduler.enter(key, size === 'small' ? SMALL : LARGE, task.caller.signal).then(
+      scheduler.start(key, size === 'small' ? SMALL : LARGE, task.caller.signal).then(
         (ticket) => Object.assign(task, { state: 'running', ticket, isNew: true }),
         () => Object.assign(task, { state: 'over' }),
       )
     }
     const takeTurn = async (task: Task) => {
       task.state = 'waiting'
-      await task.ticket?.enter(LARGE)
+      await task.ticket?.start(LARGE)
       Object.assign(task, { state: 'running', isReserved: true })
     }
     const work = (key: string, needs: number) => {
@@ -392,7 +392,7 @@ t.test('never more tasks run than may, none waits that could run, and nothing is
     }
     const release = (task: Task | undefined) => {
       Object.assign(task ?? {}, { state: 'over' })
-      task?.ticket?.release()
+      task?.ticket?.stop()
       task?.end?.()
     }
     const charge = (task: Task, bytes: number) => {
@@ -401,7 +401,7 @@ t.test('never more tasks run than may, none waits that could run, and nothing is
       if (task.ticket?.size !== task.size) Object.assign(task, { size: task.ticket?.size, state: 'grown' })
       charged?.then(
         () => Object.assign(task, { state: 'running' }),
-        () => Object.assign(task, { state: 'over' }) && task.ticket?.release(),
+        () => Object.assign(task, { state: 'over' }) && task.ticket?.stop(),
       )
     }
     const happen = async (kind: string, pick: number, amount: number) => {
@@ -414,7 +414,7 @@ t.test('never more tasks run than may, none waits that could run, and nothing is
       else if (kind === 'work') work('abcd'[pick % 4] as string, 1 + 2 * amount)
       else if (kind === 'pause') {
         const task = oneOf(those('running').filter(isWork))
-        task?.ticket?.release()
+        task?.ticket?.stop()
         if (task !== undefined) takeTurn(task).catch(() => release(task))
       } else if (kind === 'hold') {
         const task = oneOf(those('running', 'over').filter((task) => !isWork(task)))
@@ -449,8 +449,8 @@ t.test('never more tasks run than may, none waits that could run, and nothing is
     }
     const owners = new Map<string, Ticket>()
     for (const key of 'abcd') {
-      const owner = await scheduler.enter(key, SMALL)
-      owner.release()
+      const owner = await scheduler.start(key, SMALL)
+      owner.stop()
       owners.set(key, owner)
     }
     for (const { kind, pick, amount } of events) {
@@ -493,7 +493,7 @@ t.test('of keys that always have tasks waiting, none reads more than another by 
       if (Math.max(...paid) - Math.min(...paid) > most) throw new Error(`after ${n} tasks the keys had ${paid}`)
       enterOne(key)
       ticket.hold(0)
-      ticket.release()
+      ticket.stop()
     }
   }
   await fc.assert(fc.asyncProperty(fc.array(costs, { minLength: 2, maxLength: 4 }), run), { numRuns: runs(30, 100) })
@@ -503,12 +503,12 @@ t.test('a task that waits for something else lets others run, and goes on as it 
   const one = { all: 1, perKey: 1 }
   const scheduler = new FairScheduler({ small: one, large: one, memory: { all: 1e9, partOfLeft: 1 }, waitMs: 10_000 })
   for (const size of ['small', 'large'] as const) {
-    const ticket = await scheduler.enter('a', size === 'small' ? SMALL : LARGE)
-    const running = await ticket.aside(async () => ({ ...scheduler.all.running }))
+    const ticket = await scheduler.start('a', size === 'small' ? SMALL : LARGE)
+    const running = await ticket.yieldWhile(async () => ({ ...scheduler.all.running }))
     t.same(running, { small: 0, large: 0 })
     t.match(ticket, { isRunning: true, size })
     await t.rejects(
-      ticket.aside(() => Promise.reject(new Error('broken'))),
+      ticket.yieldWhile(() => Promise.reject(new Error('broken'))),
       { message: 'broken' },
     )
     t.equal(ticket.isRunning, false, 'what has failed waits for no turn')
@@ -518,13 +518,13 @@ t.test('a task that waits for something else lets others run, and goes on as it 
 t.test('work that needs little goes on beside what holds much', async (t) => {
   const { scheduler, enter } = schedulerOf({ memory: { all: 4 * MB, partOfLeft: 1 / 3 } })
   const owner = await enter('a1')
-  owner.release()
+  owner.stop()
   const begun: string[] = []
   const ends: (() => void)[] = []
   const work = (name: string, bytes: number) => {
     const ticket = owner.shared()
     return ticket.reserving(bytes, async () => {
-      await ticket.inTurn(async () => void begun.push(name))
+      await ticket.large(async () => void begun.push(name))
       await new Promise<void>((resolve) => ends.push(resolve))
     })
   }
@@ -542,15 +542,15 @@ t.test('work reserves its memory when it begins, and what it reads counts as no 
   const { scheduler, enter, begun } = schedulerOf({ memory: { all: 4 * MB, partOfLeft: 1 / 3 } })
   const owner = await enter('a1')
   owner.hold(4 * MB)
-  owner.release()
+  owner.stop()
   const ends: (() => void)[] = []
   const work = async (name: string, bytes: number) => {
     const ticket = owner.shared()
     await ticket.reserving(bytes, async () => {
-      await ticket.inTurn(async () => ticket.charge(8 * MB))
+      await ticket.large(async () => ticket.charge(8 * MB))
       begun.push(name)
       await new Promise<void>((resolve) => ends.push(resolve))
-      await ticket.reserving(8 * MB, () => ticket.inTurn(async () => {}))
+      await ticket.reserving(8 * MB, () => ticket.large(async () => {}))
     })
   }
   const all = [work('one', MB), work('two', 8 * MB), work('three', 1)]
@@ -575,7 +575,7 @@ t.test('a key has a bound on the tasks that wait for something else', async (t) 
   const ended = new Promise<void>((resolve) => {
     end = resolve
   })
-  const asideOf = async (key: string) => (await scheduler.enter(key, SMALL)).aside(() => ended)
+  const asideOf = async (key: string) => (await scheduler.start(key, SMALL)).yieldWhile(() => ended)
   const waiting = Array.from({ length: 200 }, () => asideOf('a'))
   await t.rejects(asideOf('a'), Overloaded)
   const other = asideOf('b')

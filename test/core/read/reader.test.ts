@@ -57,7 +57,7 @@ t.test('a large page is read as a large task, which the request stays', async (t
     const reader = await testReader(testStore(t), scope, scheduler)
     await reader.page(reader.select(entries, {}), { page: 1, perPage, isWalk: false })
     t.match(reader.ticket, { size, isRunning: true })
-    reader.ticket.release()
+    reader.ticket.stop()
   }
 })
 
@@ -105,7 +105,7 @@ t.test('a page of a walk through a list is a large task, and the memory of two i
       return store.aggregate(...query)
     }
     const reader = await testReader({ ...store, aggregate }, scope, scheduler)
-    if (size === 'large') await reader.ticket.enlarge()
+    if (size === 'large') await reader.ticket.becomeLarge()
     const asked = { form: 'f', answered: [{ key }] }
     await t.rejects(withQuestions(reader, asked), { code: 'invalid_parameter' })
     t.ok(begun.length > 2, 'several pages were read')
@@ -131,7 +131,7 @@ t.test('other large tasks have their turns between two pages of a walk', async (
   let turn: Promise<unknown> | undefined
   await reader.each(reader.select(entries, {}), async (rows) => {
     order.push(`page of ${rows.length}`)
-    turn ??= other.inTurn(async () => order.push('other'))
+    turn ??= other.large(async () => order.push('other'))
     return false
   })
   await turn
@@ -174,7 +174,7 @@ t.test('what several callers share goes on when the first of them leaves', async
     go = resolve
   })
   const read = (shared: Reader) =>
-    shared.inTurn(async () => {
+    shared.large(async () => {
       await gone
       shared.ticket.signal.throwIfAborted()
       return 'read'
@@ -213,7 +213,7 @@ t.test('beside two keys that walk and two that count, a third key is next with a
       },
       30_000,
     )
-    return new Reader(store, scope, await scheduler.enter(key, SMALL))
+    return new Reader(store, scope, await scheduler.start(key, SMALL))
   }
   let isOver = false
   const walk = async (key: string) => {
@@ -224,7 +224,7 @@ t.test('beside two keys that walk and two that count, a third key is next with a
     const reader = await readerOf(key)
     for (let ms = 0; !isOver; ms++)
       await reader.count(reader.select(entries, { createdSince: new Date(1e6 * n + ms), sortBy: 'id' }))
-    reader.ticket.release()
+    reader.ticket.stop()
   }
   const counters = ['count-1', 'count-2'].flatMap((key) => Array.from({ length: 8 }, (_, n) => count(key, n)))
   const others = Promise.all([...['walk-1', 'walk-2'].map(walk), ...counters])
@@ -239,7 +239,7 @@ t.test('beside two keys that walk and two that count, a third key is next with a
     const before = turns.length
     const reader = await readerOf('third')
     await ask(reader)
-    reader.ticket.release()
+    reader.ticket.stop()
     const waited = turns.indexOf('third', before) - before
     // Those that run, and one of each key that has paid no more.
     t.ok(waited >= 0 && waited <= large.all + OTHERS, `${name} begins after ${waited} turns of others`)
