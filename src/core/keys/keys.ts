@@ -100,7 +100,7 @@ export const keysOf = (
     const organisation = await store.dangerouslyFind('organisations', document.organisation)
     return { document, organisation, isFrom: document.from && rangesOf(document.from), until }
   }
-  const known = new LRUCache<string, FoundKey>({ ...CACHE, fetchMethod: lookUp })
+  const known = new LRUCache<string, FoundKey>({ ...CACHE, noDeleteOnFetchRejection: true, fetchMethod: lookUp })
 
   const find = async (keyId: string, address: string): Promise<FoundKey | undefined> => {
     const found = known.get(keyId)

@@ -355,10 +355,12 @@ t.test('a flood from one address waits, and neither others nor keys that are kno
   const scheduler = new FairScheduler({ small: limit, large: limit, memory, waitMs: 5000 })
   const asked: string[] = []
   const goOn = new Map<string, () => void>()
+  let isDown = false
   /** Look-ups of unknown keys end when the test says so. */
   const slow: Store = {
     ...store,
     async dangerouslyFind(collection, id) {
+      if (isDown) throw new Error('down')
       const found = await store.dangerouslyFind(collection, id)
       if (found !== undefined) return found
       asked.push(id)
@@ -373,8 +375,15 @@ t.test('a flood from one address waits, and neither others nor keys that are kno
   const ids = flood.map((key) => String(keyIdOf(key)))
   t.match(await keys.verify(knownKey, 'flood'), accepted)
   clock.elapsed += 30_000
+  isDown = true
+  await t.rejects(keys.verify(knownKey, 'flood'), { message: 'down' })
+  isDown = false
   const refused = flood.map((key) => keys.verify(key, 'flood'))
-  t.match(await keys.verify(knownKey, 'flood'), accepted, 'it is looked up again, and does not wait')
+  t.match(
+    await keys.verify(knownKey, 'flood'),
+    accepted,
+    'it is looked up again, also after an outage, and does not wait',
+  )
   t.match(await keys.verify(newKey, 'other'), accepted)
   t.same(asked, ids.slice(0, 2), 'two of an address are looked up at once')
   const late = keys.verify(flood[3] as string, 'other')
