@@ -71,14 +71,13 @@ export class Reader {
     const { ticket } = this
     let rows: readonly BsonDocument[] = []
     const page = async () => {
-      const [isOver, following] = await allEnded([rows.length > 0 && use(rows), next()])
-      rows = following
-      return isOver || rows.length === 0
+      const [isEnough, following] = await allEnded([rows.length > 0 && use(rows), next()])
+      rows = isEnough ? [] : following
     }
     return ticket.yieldWhile(() =>
       ticket.reserving(needs + 2 * PAGE_BYTES, async () => {
-        let isOver = await this.large(page, needs > 0 ? WAIT_BETWEEN_MS : undefined)
-        while (!isOver) isOver = await this.large(page, WAIT_BETWEEN_MS)
+        await this.large(page, needs > 0 ? WAIT_BETWEEN_MS : undefined)
+        while (rows.length > 0) await this.large(page, WAIT_BETWEEN_MS)
       }),
     )
   }
