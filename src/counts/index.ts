@@ -24,17 +24,10 @@ import type { Resource } from '../core/pipelines/resource.js'
 import { isInScope } from '../core/pipelines/stages.js'
 import { YEAR_1, YEAR_9999 } from '../core/read/expressions.js'
 import { formQuestions } from '../core/read/form-questions.js'
+import { namesInEntries, namesOf } from '../core/read/names.js'
 import { projectionOf } from '../core/read/projection.js'
 import { notFound, type Reader } from '../core/read/reader.js'
-import {
-  type CountedEntries,
-  type Group,
-  namesInEntries,
-  namesOf,
-  summaryOf,
-  sumOf,
-  tooManyGroups,
-} from '../core/read/summaries.js'
+import { type CountedEntries, type Group, summaryOf, sumOf, tooManyGroups } from '../core/read/summaries.js'
 import { listOf, MOST_RECORDS } from '../core/read/values.js'
 import { type Cell, csvTable } from '../core/write/csv.js'
 import { jsonArray } from '../core/write/json.js'

@@ -1,19 +1,18 @@
 // Summaries: how many entries there are in each group. They are kept as totals are.
-import { DispatchListItem } from '../../../schemas/dispatches.js'
-import { JOINED_SUFFIX, select } from '../../../schemas/kit.js'
+import { JOINED_SUFFIX } from '../../../schemas/kit.js'
 import { MAX_TOP, type SummaryQuery } from '../../../schemas/summaries.js'
-import { viewOf } from '../../../schemas/views.js'
 import { Bson, type BsonDocument, type Element, elements } from '../bson/reader.js'
 import { fieldOf, numberOf, stringOf } from '../bson/values.js'
 import { firstOf, runInSlices, slices } from '../limits/work.js'
 import { entries } from '../pipelines/entries.js'
 import { resources } from '../pipelines/index.js'
-import { type Condition, type Expression, embeddedIn, pick, Query, type Stage } from '../pipelines/stages.js'
+import { type Condition, type Expression, Query, type Stage } from '../pipelines/stages.js'
 import { invalidParameter, tookTooLong } from '../problems/problems.js'
 import { hashOf } from '../write/etag.js'
 import { onTimeout } from './cost.js'
 import { answersTo, type Dimension, dimensionOf, type GroupValue, numberOfAnswers, order } from './dimensions.js'
 import { duration, NOTHING } from './expressions.js'
+import { bucketOf, middleOf, type Percentiles, percentilesOf } from './percentiles.js'
 import { isKey, questionOf, withQuestions } from './question-keys.js'
 import type { Reader } from './reader.js'
 
@@ -32,43 +31,6 @@ const CHARACTER_BYTES = 2
 /** What the database finds of durations. */
 const SUMS = ['sum', 'min', 'max'] as const
 type Sum = (typeof SUMS)[number]
-
-type Percentiles = Readonly<Record<'median' | 'p10' | 'p90', number>>
-
-/** The numbers of a bucket differ by less than 2 % from each other, so that its middle is right within 1 %. */
-const WIDTH = Math.log(1.02)
-/** The buckets of positive numbers are around this number, those of negative ones around its negative, and that of 0 is 0. */
-const FIRST_POSITIVE = 40_000
-
-/** The bucket of a number: buckets are in the order of their numbers. */
-const bucketOf = (number: Expression): Expression => {
-  const place: Expression = { $floor: { $divide: [{ $ln: { $abs: number } }, WIDTH] } }
-  const sign: Expression = { $cond: [{ $gt: [number, 0] }, 1, -1] }
-  return { $cond: [{ $eq: [number, 0] }, 0, { $multiply: [sign, { $add: [place, FIRST_POSITIVE] }] }] }
-}
-const middleOf = (bucket: number | undefined): number | undefined =>
-  bucket && Math.sign(bucket) * Math.exp((Math.abs(bucket) - FIRST_POSITIVE + 0.5) * WIDTH)
-
-/** Percentiles as spreadsheets and pandas have them: what lies between two numbers is between them. */
-const percentilesOf = ({ numbers = new Map<number, number>(), measured, min, max }: Group): Percentiles => {
-  const inOrder = Float64Array.from(numbers.keys()).sort()
-  const numberAt = (place: number): number => {
-    let upTo = 0
-    const found = inOrder.find((number) => {
-      upTo += Number(numbers.get(number))
-      return upTo > place
-    })
-    return Math.min(max, Math.max(min, Number(found)))
-  }
-  const at = (part: number): number => {
-    const place = part * (measured - 1)
-    const [low, high] = [numberAt(Math.floor(place)), numberAt(Math.ceil(place))]
-    // Of two large numbers the difference may be too large for a number.
-    return low === high ? low : low * (1 - (place % 1)) + high * (place % 1)
-  }
-  const [p10, median, p90] = [at(0.1), at(0.5), at(0.9)]
-  return { median, p10, p90 }
-}
 
 /** The numbers of a group of the database, middles of buckets or answers, each with its count. What is no number is undefined. */
 function* numbersIn(bytes: Buffer): Generator<[number | undefined, number], void> {
@@ -115,9 +77,6 @@ export class Group {
     this.max = Math.max(this.max, max)
   }
 }
-
-/** One of the different values of a dimension. */
-type Known = Readonly<{ value: GroupValue; number: number }>
 
 interface Kept {
   /** The largest groups that a response may have, in their order. */
@@ -255,18 +214,14 @@ function* groupsIn(
   { dimensions, sums }: Counting,
 ): Generator<void, Counted | undefined> {
   if (documents.length > MAX_GROUPS) throw tooManyGroups(MANY)
-  const known = dimensions.map(() => new Map<unknown, Known>())
-  const groups = new Map<number, Group>()
-  /** In place of a value, where all entries are one group. */
-  const all: Known = { value: null, number: 0 }
+  const groups = new Map<string, Group>()
   let [total, values, characters] = [0, 0, 0]
   const isSliceOver = slices()
-  const groupOf = (one: Known, other: Known | undefined): Group => {
-    const key = one.number * MAX_GROUPS + (other?.number ?? 0)
+  const groupOf = (values: readonly GroupValue[]): Group => {
+    const key = JSON.stringify(values)
     let group = groups.get(key)
     if (group === undefined) {
-      const values = other === undefined ? [one.value] : [one.value, other.value]
-      group = new Group(values, JSON.stringify(values).length)
+      group = new Group(values, key.length)
       groups.set(key, group)
       characters += group.characters
       if (groups.size > MAX_GROUPS) throw tooManyGroups(MANY)
@@ -289,22 +244,23 @@ function* groupsIn(
       counts.addNumber(number, count)
       if (sums.length === 0) counts.addSums({ sum: number * count, min: number, max: number })
     }
-    const each: Set<Known>[] = []
+    const each: Set<GroupValue>[] = []
     for (const [i, { valuesIn }] of dimensions.entries()) {
-      const found = new Set<Known>()
+      const found = new Set<GroupValue>()
       each.push(found)
       for (const value of valuesIn(bytes, id && fieldOf(bytes, id.at, `by${i}`))) {
-        if (value !== undefined) found.add(knownOf(known[i] as Map<unknown, Known>, value))
+        if (value !== undefined) found.add(value)
         if (isSliceOver(typeof value === 'string' ? value : undefined)) yield
       }
-      if (found.size === 0) found.add(knownOf(known[i] as Map<unknown, Known>, null))
+      if (found.size === 0) found.add(null)
     }
-    const [ones = new Set([all]), others] = each
+    // Without a dimension all entries are one group.
+    const [ones = new Set([null]), others] = each
     values += ones.size * (others?.size ?? 1) * (1 + NUMBER_VALUES * (counts.numbers?.size ?? 0))
     if (values > MAX_VALUES) throw tooManyGroups(`has more than ${MAX_VALUES} values to count`)
     for (const one of ones) {
       for (const other of others ?? [undefined]) {
-        const group = groupOf(one, other)
+        const group = groupOf(other === undefined ? [one] : [one, other])
         group.count += counts.count
         group.addSums(counts)
         if (isSliceOver()) yield
@@ -316,18 +272,6 @@ function* groupsIn(
     }
   }
   return { groups: [...groups.values()], total }
-}
-
-/** A value of a dimension with its number. Each of them is in a group. */
-const knownOf = (known: Map<unknown, Known>, value: GroupValue): Known => {
-  const key = typeof value === 'string' ? value : value && JSON.stringify(value)
-  let found = known.get(key)
-  if (found === undefined) {
-    if (known.size === MAX_GROUPS) throw tooManyGroups(MANY)
-    found = { value, number: known.size }
-    known.set(key, found)
-  }
-  return found
 }
 
 export const sumOf = (groups: readonly { readonly count: number }[]): number =>
@@ -349,48 +293,8 @@ function* withPercentiles(groups: readonly Group[]): Generator<void, void> {
   const isSliceOver = slices()
   for (const group of groups) {
     for (const _ of group.numbers ?? []) if (isSliceOver()) yield
-    group.percentiles = percentilesOf(group)
+    const { numbers = new Map(), measured, min, max } = group
+    group.percentiles = percentilesOf(numbers, measured, min, max)
     group.numbers = undefined
   }
-}
-
-/** What stands beside an id. */
-export interface Named {
-  readonly name: string
-  readonly totalExpectedEntries: number | null
-}
-
-const expected = select(DispatchListItem, ['name', 'totalExpectedEntries'])
-
-/** What stands beside ids of entries, by the id. Undefined if the field has no names, or the key does not see them. */
-export const namesOf = async (
-  reader: Reader,
-  field: string,
-  ids: readonly unknown[],
-): Promise<ReadonlyMap<unknown, Named> | undefined> => {
-  const beside = entries.item.beside?.find(({ fields }) => fields[0] === `${field}${JOINED_SUFFIX}`)
-  if (beside === undefined) return undefined
-  const { from } = beside
-  const seen = viewOf(reader.scope.without).shown(from === 'dispatches' ? expected : beside.shown)
-  if (Object.keys(seen.properties).length === 0) return undefined
-  const $in = [...new Set(ids)].filter((id) => typeof id === 'string')
-  const { documents } = await reader.read(Query.in(embeddedIn(reader.scope), from, [{ _id: { $in } }], [pick(seen)]))
-  const named = documents.map(({ bytes }): [unknown, Named] => {
-    const found = (field: string) => fieldOf(bytes, 0, field)
-    const name = ['name', 'firstName', 'lastName'].flatMap((part) => stringOf(bytes, found(part)) || []).join(' ')
-    const totalExpectedEntries = numberOf(bytes, found('totalExpectedEntries')) ?? null
-    return [stringOf(bytes, found('_id')), { name, totalExpectedEntries }]
-  })
-  return new Map(named)
-}
-
-/** How many names or values are compared with one. */
-export const MOST_NAMES = 1000
-
-/** The records that entries name most often, for a key that sees their names. */
-export const namesInEntries = async (reader: Reader, by: string) => {
-  const counted = await summaryOf(reader, { by: [by], zone: 'UTC', top: MOST_NAMES })
-  const ids = counted.shown.map(({ values }) => values[0])
-  const names = (await namesOf(reader, by, ids)) as ReadonlyMap<unknown, Named>
-  return [...names].map(([id, { name }]) => ({ id: String(id), name }))
 }
