@@ -8,7 +8,10 @@ import { problem, RETRY_LATER } from '../problems/problems.js'
 import { batchOf, errorOf, type Made } from './job.js'
 import type { Opening, Reply, Task } from './worker.js'
 
-/** A worker that is silent for so long is ended, in milliseconds. Its batches take some tenths of a second, and more where others need the processor. */
+/**
+ * A worker that is silent for so long is ended, in milliseconds. Its batches take some tenths of a second, but much longer where
+ * others need the processor.
+ */
 const SILENT_MS = 60_000
 /** While all jobs hold more bytes than this, no other one begins. */
 const MOST_HELD = 512 * 1024 * 1024
