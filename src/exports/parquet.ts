@@ -97,7 +97,7 @@ export class ParquetEncoder implements FileEncoder {
   }
 
   #take(): Uint8Array {
-    const bytes = this.#output.getBytes()
+    const bytes = new Uint8Array(this.#output.getBuffer())
     this.#output.index = 0
     return bytes
   }

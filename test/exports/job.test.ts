@@ -1,4 +1,5 @@
 // The job that makes a file, without a thread: what it does with records that become much, and with those that do not fit.
+import { parquetReadObjects } from 'hyparquet'
 import t from 'tap'
 import type { Job } from '../../src/core/workers/job.js'
 import type { FileOptions } from '../../src/exports/exported.js'
@@ -46,4 +47,19 @@ t.test('records that do not fit are told of once, and a sheet has no row of them
     ['d', 'accepted'],
   ])
   t.throws(() => opened({}).add([entry('b', { status: 5 })]), { name: 'UnreadableDocument', id: 'b' })
+})
+
+t.test('a Parquet file is whole without records too', async (t) => {
+  for (const ids of [[], ['a']]) {
+    const job = opened({ format: 'parquet', listing: { sortOrder: 'asc', fields: ['status'] } })
+    const parts = [...ids.map((id) => job.add([entry(id)])), job.end()].map(({ bytes }) =>
+      Buffer.from(bytes as Uint8Array),
+    )
+    const file = new Uint8Array(Buffer.concat(parts)).buffer
+    t.strictSame(
+      await parquetReadObjects({ file }),
+      ids.map((id) => ({ id, status: 'accepted' })),
+    )
+    t.match(String(parts[0]), /^PAR1/)
+  }
 })
