@@ -1,9 +1,13 @@
 // Each check flags what it is for, and nothing beside it. examples/second_look.py is compared with all of them on random data.
 import t, { type Test } from 'tap'
-import type { CheckedAgent, CheckedEntry, Flag } from '../../schemas/checks.js'
+import { agentChecks, type CheckedAgent, type CheckedEntry, ChecksTableQuery, type Flag } from '../../schemas/checks.js'
 import { Findings } from '../../src/checks/checks.js'
 import { Entries } from '../../src/checks/entries.js'
+import { open } from '../../src/checks/job.js'
 import type { Documents } from '../../src/core/documents/collections.js'
+import { Query } from '../../src/core/pipelines/stages.js'
+import { changesIn } from '../../src/core/read/local-time.js'
+import type { Store } from '../../src/core/store/store.js'
 import { testApp } from '../support/app.js'
 import { documentOf, stored } from '../support/stored.js'
 import { A, a, fillTenants } from '../support/tenants.js'
@@ -35,6 +39,27 @@ const usual = (n: number, changes: Changes = {}): Entry =>
 
 const FEW = 40
 
+/** What the job finds of the usual entries, without a thread. */
+const checkedHere = async (store: Store, query: URLSearchParams) => {
+  const { minEntries } = ChecksTableQuery.properties
+  const form = query.get('form')
+  const conditions = [{ _id: { $gte: 'usual', $lt: 'usuam' } }, ...(form === null ? [] : [{ form }])]
+  const found = await store.aggregate(Query.in({ organisation: A }, 'entries', conditions, [{ $sort: { _id: 1 } }]))
+  const job = open({
+    checks: agentChecks.filter((check) => query.get('checks')?.split(',').includes(check) ?? true),
+    minEntries: Number(query.get('minEntries') ?? minEntries.default),
+    size: found.documents.length,
+    most: 64 * 1024 * 1024,
+    changes: await changesIn(query.get('zone') ?? 'UTC'),
+    shown: undefined,
+  })
+  job.add(found.documents.map(({ bytes }) => bytes))
+  const [head = '', ...lines] = String(Buffer.from(job.end().bytes as Uint8Array)).split('\n')
+  const { length, agents } = JSON.parse(head)
+  const rows = lines.filter(Boolean).map((line) => JSON.parse(line))
+  return { entries: rows.slice(0, length), agents: rows.slice(length, length + agents) }
+}
+
 const service = testApp(t, { settings: { TOTAL_MAX_AGE_MS: '0' }, fill: fillTenants })
 let before: string[] = []
 
@@ -48,7 +73,11 @@ const checked = async (t: Test, more: readonly Changes[], count = FEW) => {
   const read = async <R>(path: string) => {
     const response = await get(`/v1/checks/${path}`, A)
     t.equal(response.statusCode, 200, response.body.slice(0, 200))
-    return response.json() as { data: R[]; _metadata: Record<string, unknown> }
+    const found = response.json() as { data: R[]; _metadata: Record<string, unknown> }
+    const { pathname, searchParams } = new URL(path, 'http://localhost')
+    const isWhole = !searchParams.has('agent') && searchParams.has('idFrom')
+    if (isWhole) t.same(found.data, (await checkedHere(store, searchParams))[pathname.slice(1) as 'entries'])
+    return found
   }
   const flags = async (query = '') => {
     const { data } = await read<CheckedEntry>(`entries?form=${a.form._id}&perPage=1000&idFrom=usual&idTo=usuam${query}`)

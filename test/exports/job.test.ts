@@ -63,3 +63,48 @@ t.test('a Parquet file is whole without records too', async (t) => {
     t.match(String(parts[0]), /^PAR1/)
   }
 })
+
+const fileOf = (options: Partial<FileOptions>, ...entries: Buffer[]): Buffer => {
+  const job = opened(options)
+  return Buffer.concat([job.add(entries), job.end()].map(({ bytes }) => Buffer.from(bytes as Uint8Array)))
+}
+
+t.test('questions are columns behind all others, and a header in words keeps theirs', async (t) => {
+  const answers = ['Source?', '', ' ', 'x'.repeat(300)].map((question, i) => ({
+    ...{ type: 'text', question, answer: `said ${i}` },
+  }))
+  const questions = answers.map(({ question }) => question)
+  const listing = { sortOrder: 'asc', fields: ['answers', 'status'], labels: 'true' } as const
+  const rows = sheetRows(
+    unzip(fileOf({ format: 'xlsx', listing, questions }, entry('a', { answers }))).get(
+      'xl/worksheets/sheet1.xml',
+    ) as string,
+  )
+  const [names = [], values] = rows
+  t.strictSame(names.slice(0, 3), ['Id', 'Status', 'Source?'])
+  t.match(names.slice(3), [/^question \(/, /^question \(/, /^x+ \([\da-f]{12}\)$/])
+  t.strictSame(values, ['a', 'accepted', 'said 0', 'said 1', 'said 2', 'said 3'])
+  const [feature] = JSON.parse(String(fileOf({ format: 'geojson', questions }, entry('a', { answers })))).features
+  t.match(feature.properties, { id: 'a', 'Source?': 'said 0' })
+})
+
+t.test('a line of NDJSON is one line for every program, and so are those of answers', async (t) => {
+  const answers = [{ type: 'text', question: 'a\u2028b\u0085', answer: 'c\u2029' }]
+  const listing = { sortOrder: 'asc', fields: ['answers'] } as const
+  const given = [entry('a', { answers }), entry('b', { answers: [] })]
+  const lines = String(fileOf({ format: 'ndjson', listing }, ...given))
+  t.equal(
+    lines,
+    `{"id":"a","answers":${JSON.stringify(answers).replace('\u2028', '\\u2028').replace('\u0085', '\\u0085').replace('\u2029', '\\u2029')}}\n{"id":"b","answers":[]}\n`,
+  )
+  const rows = String(fileOf({ name: 'answers', format: 'ndjson' }, ...given))
+  t.notMatch(rows, /[\u0085\u2028\u2029]/)
+  t.match(JSON.parse(rows), { entry: 'a', position: 1, question: 'a\u2028b\u0085', answer: 'c\u2029' })
+  const sheet = unzip(fileOf({ name: 'answers', format: 'xlsx' }, ...given)).get('xl/worksheets/sheet1.xml') as string
+  t.strictSame(sheetRows(sheet)[1], ['a', 1, 'text', 'a\u2028b\u0085', 'c\u2029'])
+  const skipped = opened({ format: 'ndjson', listing: { ...listing, unreadable: 'skip' } })
+  const parts = [skipped.add([entry('b\u2028', { answers: 5 })]), skipped.end()]
+  const last = parts.map(({ bytes }) => textOf(bytes)).join('')
+  t.match(JSON.parse(last), { unreadable: [{ id: 'b\u2028' }] })
+  t.notMatch(last, /\u2028/)
+})

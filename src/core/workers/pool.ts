@@ -25,7 +25,7 @@ interface Thread {
 const modules: string[] = []
 let current: Thread | undefined
 let held = 0
-let tell: (err: unknown) => void = () => {}
+let tell: ((err: unknown) => void) | undefined
 
 /** Starts the worker, unless it runs. After its death another one starts. */
 const thread = (): Thread => {
@@ -37,7 +37,7 @@ const thread = (): Thread => {
   })
   const ended = new AbortController()
   const end = (err: unknown) => {
-    if (!ended.signal.aborted) tell(err)
+    if (!ended.signal.aborted) tell?.(err)
     ended.abort()
   }
   worker.on('error', end)
@@ -49,7 +49,7 @@ const thread = (): Thread => {
 }
 
 /** Starts the worker with the service. @param onEnd is told when a worker ends */
-export const startWorker = (onEnd: typeof tell): void => {
+export const startWorker = (onEnd: (err: unknown) => void): void => {
   tell = onEnd
   thread()
 }

@@ -72,8 +72,7 @@ export const tableOf = ({ schema, named }: Shown, format: ColumnFormat, question
     labelBytes += Buffer.byteLength(label) + ROW_DIGITS * label.split(ROW).length
     return label
   }
-  const { rowNumber = () => 0 } = format
-  const writeRow = ({ bytes }: Bytes, to: number) => to + bytes.write(String(rowNumber()), to)
+  const writeRow = ({ bytes }: Bytes, to: number) => to + bytes.write(String(format.rowNumber?.()), to)
   let functions: ColumnFormat['functions'] = { ...format.functions, writeRow }
 
   const object = (schema: TSchema, prefix: string): Writer => {

@@ -452,7 +452,8 @@ t.test('the keys that end soon are counted as long as they are in use and have n
   const store = await withOrganisation(testStore(t))
   let now = 1_750_000_000_000
   let elapsed = 1000
-  const keys = keysOf(withoutUpdates(store), failing(t), { now: () => now, elapsed: () => elapsed })
+  const errors: unknown[] = []
+  const keys = keysOf(withoutUpdates(store), (error) => errors.push(error), { now: () => now, elapsed: () => elapsed })
   const used = async (fields: object) => {
     const key = await keys.issue({ organisation: 'org', name: 'Sync' })
     await store.update('apiKeys', keyIdOf(key) as string, fields)
@@ -465,6 +466,9 @@ t.test('the keys that end soon are counted as long as they are in use and have n
   await keys.issue({ organisation: 'org', name: 'Unused', ...inMs(500) })
   await used({ ...inMs(500), revokedAt: new Date(now) })
   await used({ ...inMs(500), successor: 'other' })
+  t.strictSame(errors, [])
+  await used({ ...inMs(500), name: 5 })
+  t.match(errors, [{ message: /is invalid: name/ }])
   t.equal(keys.ending(1000), 0)
   const key = await used(inMs(500))
   await used(inMs(999))

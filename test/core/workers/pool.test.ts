@@ -5,7 +5,10 @@ import type { Worker } from 'node:worker_threads'
 import t, { type Test } from 'tap'
 import { BsonDocument } from '../../../src/core/bson/reader.js'
 import { ProblemError } from '../../../src/core/problems/problems.js'
-import { startWorker, Work } from '../../../src/core/workers/pool.js'
+import { jobsOf, startWorker, Work } from '../../../src/core/workers/pool.js'
+
+// Each worker imports it at its start.
+jobsOf(new URL('../../../src/checks/job.js', import.meta.url))
 
 const workers: Worker[] = []
 process.on('worker', (worker) => workers.push(worker))
