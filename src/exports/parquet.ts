@@ -1,5 +1,5 @@
 // Makes Parquet of lines of JSON. A group of rows takes it 50 to 250 ms.
-import { type TSchema, Type } from '@sinclair/typebox'
+import type { TSchema } from '@sinclair/typebox'
 import type { SchemaElement } from 'hyparquet'
 import { ByteWriter, geojsonToWkb, ParquetWriter } from 'hyparquet-writer'
 import { isOnEarth } from '../../schemas/earth.js'
@@ -132,11 +132,11 @@ interface Encoding {
 
 const encodingOf = (name: string, schema: TSchema, named: Named): Encoding => {
   const element = { name, repetition_type: 'OPTIONAL' } as const
-  const { listed, whole } = annotationOf(schema)
+  const { whole } = annotationOf(schema)
   if (schema.$ref !== undefined) return encodingOf(name, named.get(schema.$ref) as TSchema, named)
   if (schema.anyOf !== undefined) return unionOf(name, storedBranches(schema), named)
   // A single stored value is a list of one.
-  if (listed || schema.type === 'array') return listOf(name, schema.type === 'array' ? schema.items : TEXT, named)
+  if (schema.type === 'array') return listOf(name, schema.items, named)
   if (schema.type === 'object') {
     const members = Object.entries<TSchema>(schema.properties).map(([name, property]) => ({
       name,
@@ -194,7 +194,6 @@ const wholeOf = (value: unknown): bigint => {
   throw new Error(`${value} is no whole number up to 2^53, as a column wants it`)
 }
 
-const TEXT = Type.String()
 const text = { type: 'BYTE_ARRAY', converted_type: 'UTF8', logical_type: { type: 'STRING' } } as const
 const scalars: Readonly<Record<string, Omit<SchemaElement, 'name'> & Pick<Encoding, 'convert'>>> = {
   string: text,

@@ -35,3 +35,14 @@ t.test(
     )
   },
 )
+
+t.test(
+  'a text that looks like the name of another question keeps its name, and the other one gets another',
+  async (t) => {
+    const looksSo = `Twice (${questionKey('Twice')})`
+    t.strictSame(
+      questionColumns(['Twice', 'twice', looksSo], []).map(({ name }) => name),
+      [`${looksSo} +`, `twice (${questionKey('twice')})`, looksSo],
+    )
+  },
+)
