@@ -45,7 +45,7 @@ t.test('the resources that tests go through are those of the service', async (t)
     ...checks,
     ...ogcPaths.map((path) => `/v1/ogc${path}`),
   )
-  t.same(paths.sort(), expected.sort(), 'src/core/pipelines/index.ts lists every path')
+  t.same(paths.sort(), expected.sort(), 'each path is asked for here')
 })
 
 t.test('another organisation’s id gets the same response as an unknown one, byte for byte', async (t) => {
