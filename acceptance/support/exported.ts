@@ -121,8 +121,7 @@ const cellOf = (value: unknown, path: string): unknown => {
   if (!Array.isArray(value)) return value
   return path.startsWith('recipients.') ? value.map(({ id }) => id).join('; ') : jsonOf(value)
 }
-const jsonOf = (value: unknown): string =>
-  JSON.stringify(value).replace(/[\x85\u2028\u2029]/g, (end) => `\\u${end.charCodeAt(0).toString(16).padStart(4, '0')}`)
+const jsonOf = (value: unknown): string => JSON.stringify(value)
 
 const without = (row: Item, missing: readonly unknown[]): Item =>
   Object.fromEntries(Object.entries(row).filter(([, value]) => !missing.includes(value)))
