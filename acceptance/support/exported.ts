@@ -119,9 +119,8 @@ const schemaOf = (name: string): TSchema =>
 /** What a cell of a spreadsheet says. */
 const cellOf = (value: unknown, path: string): unknown => {
   if (!Array.isArray(value)) return value
-  return path.startsWith('recipients.') ? value.map(({ id }) => id).join('; ') : jsonOf(value)
+  return path.startsWith('recipients.') ? value.map(({ id }) => id).join('; ') : JSON.stringify(value)
 }
-const jsonOf = (value: unknown): string => JSON.stringify(value)
 
 const without = (row: Item, missing: readonly unknown[]): Item =>
   Object.fromEntries(Object.entries(row).filter(([, value]) => !missing.includes(value)))

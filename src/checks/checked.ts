@@ -57,7 +57,8 @@ export const checkedEntries = async (reader: Reader, query: ChecksQuery, shown?:
 
 /** The rows that are kept, as JSON, and how many there are. */
 const resultOf = (text: string) => {
-  const [head = '', ...rows] = text.split('\n')
+  // Without rows there is no line behind the head.
+  const [head = '', ...rows] = text.trimEnd().split('\n')
   const { entries, flagged, agents, length, hash } = JSON.parse(head)
   return {
     flagged: { total: flagged as number, rows: rows.slice(0, length) },

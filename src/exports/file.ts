@@ -1,7 +1,5 @@
 // Makes the bytes of a file of a whole list, part by part.
 import type { FormatName } from '../../schemas/exports.js'
-import type { BsonDocument } from '../core/bson/reader.js'
-import { allEnded } from '../core/limits/work.js'
 import { invalidParameter } from '../core/problems/problems.js'
 import { observe } from '../core/read/form-questions.js'
 import { withQuestions } from '../core/read/question-keys.js'
@@ -52,16 +50,17 @@ async function* partsOf(
 ): AsyncGenerator<Buffer, void> {
   const nextPage = reader.pages(selection, options.listing.limit)
   const file = openFileJob(options)
+  let isOver = false
+  /** No page is held while the caller reads: nothing would count it. */
+  const nextPart = async () => {
+    const page = await nextPage()
+    isOver = page.length === 0
+    read.rows += page.length
+    return isOver ? file.end() : file.add(page)
+  }
   try {
-    let ahead: readonly BsonDocument[] | undefined
-    for (let isOver = false; !isOver; ) {
-      const page = ahead ?? (await nextPage())
-      isOver = page.length === 0
-      // While a page becomes a part, the next page is read, but the first part is sent before.
-      const next = isOver || read.rows === 0 ? undefined : nextPage()
-      read.rows += page.length
-      let [made, following] = await allEnded([isOver ? file.end() : file.add(page), next])
-      ahead = following
+    while (!isOver) {
+      let made = await nextPart()
       for (let isLeft = true; isLeft; ) {
         reader.ticket.signal.throwIfAborted()
         const told = made.told as Told

@@ -352,7 +352,7 @@ const positionAt = (row: FeedItem): FeedPosition | undefined => {
 /** The first stamp that can be new to a copy, once a page has shown all before it. */
 const newFrom = ({ settled, fresh }: Cursor): number => firstStampAfter(fresh ?? settled)
 
-/** The first stamp that rows after a position may have, but for those of its own stamp. A position without an id is before all of that. */
+/** The first stamp after a position. A position without an id stands before all rows of its stamp. */
 const firstStampAfter = ({ stamp, id }: FeedPosition): number => (stamp ?? FIRST_TIME.getTime()) + Number(id !== null)
 
 const itemsOf = ({ collection, documents }: BsonList, field: Stamp): FeedItem[] =>

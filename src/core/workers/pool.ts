@@ -67,9 +67,9 @@ export class Work {
     options: unknown,
     readonly silentMs = SILENT_MS,
   ) {
+    if (held > MOST_HELD) throw new Overloaded('Too much is computed at the moment')
     const { port1, port2 } = new MessageChannel()
     this.#port = port1
-    if (held > MOST_HELD) throw new Overloaded('Too much is computed at the moment')
     const opening: Opening = { module, options, port: port2 }
     this.#thread.worker.postMessage(opening, [port2])
   }

@@ -45,7 +45,7 @@ export interface ColumnFormat {
 
 /** Stands in a label for the number of the row, which has at most so many digits. */
 export const ROW = '\0'
-export const ROW_DIGITS = 7
+const ROW_DIGITS = 7
 
 const resolve = (schema: TSchema, named: Shown['named']): TSchema =>
   (schema.$ref === undefined ? schema : named.get(schema.$ref)) as TSchema

@@ -38,7 +38,7 @@ const escapes = Array.from({ length: 256 }, (_, byte) => {
   return byte < 0x80 && escaped.length > 1 ? escaped : undefined
 })
 
-/** Whether none of the four bytes of a word is a control character, a quote or a backslash. The highest bit of each that is one is set. */
+/** Whether none of the four bytes of a word is a control character, a quote or a backslash. Each byte that is one sets its highest bit. */
 const isPlain = (word: number): boolean => {
   const quotes = word ^ 0x2222_2222
   const backslashes = word ^ 0x5c5c_5c5c
