@@ -12,8 +12,11 @@ const CHANGES_OPTIONS = /^t\.(?!test\()/m
 
 const isOnServer = process.env.TEST_MONGODB_URI !== undefined
 
-/** About how many files a process runs. Tests on a server wait for it most of the time, so they have more processes. */
-const FILES = isOnServer ? 12 : 30
+/**
+ * At most so many files run in a process. Code that is warm runs several times as fast, so there is a process for each of two cores. Tests on
+ * a server wait for it most of the time, so they have more.
+ */
+const FILES = isOnServer ? 12 : 66
 
 /** Where the modules of this run are, as another may run at the same time. */
 const FOLDER = `dist/groups/${process.pid}`

@@ -26,7 +26,7 @@ t.test('a command runs on the database that MONGODB_URI names', async (t) => {
   t.match(await server.store.dangerouslyFindAll('apiKeys', {}), [{ organisation: 'org', name: 'Sync' }])
 })
 
-t.test('a missing database, one that is down, and an unknown command are reported', async (t) => {
+t.test('a missing database, one that is down, and an unknown command are reported', { skip: leftToGate }, async (t) => {
   const run = (argv: string[], settings: Record<string, string>) => runProgram(t, 'src/cli.ts', { argv, settings })
   t.match(await runProgram(t, 'src/cli.ts', { argv: ['keys', 'list'], covered: true }), {
     code: 1,

@@ -63,6 +63,7 @@ t.test(
 
 t.test(
   'without its database it starts, and creates the indexes once it can be reached; a third SIGINT ends it at once',
+  { skip: leftToGate },
   async (t) => {
     const server = await WireServer.for(t)
     server.stop()

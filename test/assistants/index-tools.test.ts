@@ -10,7 +10,7 @@ import { type Draw, drawing, fillCrossed, ownersIn } from '../support/crossed.js
 import { assistant, errorOf } from '../support/mcp.js'
 import { testStore } from '../support/store.js'
 import { A, a, fillTenants } from '../support/tenants.js'
-import { isThorough, runs } from '../support/thorough.js'
+import { isThorough, leftToGate, runs } from '../support/thorough.js'
 
 const CALLS = Number(process.env.MCP_CALLS ?? runs(12, 100))
 
@@ -105,7 +105,7 @@ interface Body {
   errors?: { name: string }[]
 }
 
-t.test('check_entries has what both checks have', async (t) => {
+t.test('check_entries has what both checks have', { skip: leftToGate }, async (t) => {
   const { get, ask } = await prepare(t, drawing(3))
   const found = await ask<Given>('check_entries', { form: 'Water a', limit: 3 })
   const query = `form=${a.form._id}&names=true&perPage=3`
@@ -397,88 +397,97 @@ t.test('the command of a link holds whatever a filter has', async (t) => {
   }
 })
 
-t.test('what is too long is cut, and says how much there is and how to ask for less', async (t) => {
-  const { app, store, keyOf } = await testApp(t, { fill: fillTenants })
-  const { call, ask } = await assistant(t, app, await keyOf(A))
-  const text = 'x'.repeat(5000)
-  const answers = (count: number, answer: (n: number) => string) =>
-    Array.from({ length: count }, (_, n) => ({ type: 'text', question: `Question ${n}?`, answer: answer(n) }))
-  const many = Array.from({ length: 300 }, (_, n) => ({
-    ...a.entry(n),
-    _id: `long${n}`,
-    status: `${n} ${text.slice(0, 500)}`,
-    form: 'form1',
-    answers: answers(3, (i) => `${n} ${i} ${text.slice(0, 300)}`),
-  }))
-  await store.insert(
-    'forms',
-    Array.from({ length: 150 }, (_, n) => ({ ...a.form, _id: `form${n}`, name: `${n}` })),
-  )
-  await store.insert('entries', [
-    ...many,
-    { ...a.entry(1), _id: 'wide', answers: answers(40, () => text) },
-    { ...a.entry(1), _id: 'y-huge', answers: answers(900, () => text) },
-    { ...a.entry(1), _id: 'z-last', createdAt: new Date('2030-01-01'), answers: answers(1, () => 'x'.repeat(100_000)) },
-  ])
-  const textOf = async (name: string, given = {}) => {
-    const { content, isError } = await call(name, given)
-    const { text } = content[0] as { text: string }
-    t.ok(!isError && Buffer.byteLength(text) <= 64 * 1024, `${name} ${Buffer.byteLength(text)}`)
-    return JSON.parse(text)
-  }
-  const found = await textOf('find_entries', { form: 'form1', limit: 100 })
-  t.match(found, {
-    total: 300,
-    truncated: `rows has the first ${found.rows.length} of 100. Where the tool has them,`,
-  })
-  t.ok(found.rows.length > 15)
-  t.same(
-    found.rows.at(-1)[found.columns.indexOf('answers')],
-    many.find(({ _id }) => _id === found.rows.at(-1)[0])?.answers,
-    'a record is whole as long as it fits',
-  )
-  const last = await textOf('find_entries', { limit: 8 })
-  t.match(last, {
-    total: 307,
-    truncated: /^rows has the first 1 of 8\. answer has the first \d{5} of 100000\. Where/,
-    rows: [['z-last']],
-  })
-  const counted = await textOf('count_entries', { by: ['status'], form: 'form1' })
-  t.match(counted, { total: 300, groups: 300, truncated: `rows has the first ${counted.rows.length} of 300. ` })
-  t.ok(counted.rows.length > 80)
-  const questions = await textOf('describe_form', { form: 'form1' })
-  t.match(questions, { total: 3, entries: 300, questions: [{ answered: 300, distinct: 300, others: 250 }] })
-  t.equal(questions.questions.length, 3)
-  const described = await textOf('describe')
-  t.match(described, { totals: { forms: 151 }, forms: { length: 100 }, entries: { total: 307 } })
-  t.match(described.truncated, /^forms has the first \d+ of 151\. (?!projects)/)
-  const groups = await textOf('count_entries', { by: ['status'], top: 2 })
-  t.match(groups, { groups: 302, others: { groups: 300 }, truncated: undefined })
-  const wide = await textOf('get_entry', { id: 'wide' })
-  t.match(wide, { truncated: `answers has the first ${wide.entry.answers.length} of 40. ` })
-  t.ok(wide.entry.answers.length > 8 && wide.entry.answers.at(-1).answer === text)
-  const choices = (count: number, text: string) => [
-    { type: 'text', question: 'A?', answer: 'tiny' },
-    { type: 'multiChoice', question: 'B?', answer: Array.from({ length: count }, (_, n) => `${n} ${text}`) },
-    { type: 'text', question: 'C?', answer: '\u{1f600}'.repeat(count === 2 ? 50_001 : 1) },
-  ]
-  await store.insert('entries', [
-    { ...a.entry(1), _id: 'many choices', createdAt: new Date('2031-01-01'), answers: choices(3000, 'x'.repeat(70)) },
-    { ...a.entry(1), _id: 'two choices', answers: choices(2, 'x'.repeat(40_000)) },
-  ] as never)
-  const one = await textOf('find_entries', { limit: 1 })
-  t.match(one, { rows: [['many choices']], truncated: /^answer has the first \d{3} of 3000\. / })
-  t.equal(one.rows[0][one.columns.indexOf('answers')].length, 3)
-  t.equal((await textOf('find_entries', { limit: 9 })).rows[0][0], 'many choices')
-  const two = await textOf('get_entry', { id: 'two choices' })
-  t.match(two, { truncated: /answer has the first \d+ of 100002\. / })
-  t.match(two.truncated, /an item has the first \d+ of 40002\. /)
-  t.match(two.entry.answers, { length: 3, 1: { answer: [/^0 x{1000}/] } })
-  t.notMatch(two.entry.answers[2].answer, /[\ud800-\udbff]$/)
-  const error = { code: 'response_too_large', error: /^A record has more than 4194304 bytes/ }
-  t.match(errorOf(await call('get_entry', { id: 'y-huge' })), error)
-  t.match(await ask('find_entries', { limit: 8, fields: ['createdAt'] }), { total: 309 })
-})
+t.test(
+  'what is too long is cut, and says how much there is and how to ask for less',
+  { skip: leftToGate },
+  async (t) => {
+    const { app, store, keyOf } = await testApp(t, { fill: fillTenants })
+    const { call, ask } = await assistant(t, app, await keyOf(A))
+    const text = 'x'.repeat(5000)
+    const answers = (count: number, answer: (n: number) => string) =>
+      Array.from({ length: count }, (_, n) => ({ type: 'text', question: `Question ${n}?`, answer: answer(n) }))
+    const many = Array.from({ length: 300 }, (_, n) => ({
+      ...a.entry(n),
+      _id: `long${n}`,
+      status: `${n} ${text.slice(0, 500)}`,
+      form: 'form1',
+      answers: answers(3, (i) => `${n} ${i} ${text.slice(0, 300)}`),
+    }))
+    await store.insert(
+      'forms',
+      Array.from({ length: 150 }, (_, n) => ({ ...a.form, _id: `form${n}`, name: `${n}` })),
+    )
+    await store.insert('entries', [
+      ...many,
+      { ...a.entry(1), _id: 'wide', answers: answers(40, () => text) },
+      { ...a.entry(1), _id: 'y-huge', answers: answers(900, () => text) },
+      {
+        ...a.entry(1),
+        _id: 'z-last',
+        createdAt: new Date('2030-01-01'),
+        answers: answers(1, () => 'x'.repeat(100_000)),
+      },
+    ])
+    const textOf = async (name: string, given = {}) => {
+      const { content, isError } = await call(name, given)
+      const { text } = content[0] as { text: string }
+      t.ok(!isError && Buffer.byteLength(text) <= 64 * 1024, `${name} ${Buffer.byteLength(text)}`)
+      return JSON.parse(text)
+    }
+    const found = await textOf('find_entries', { form: 'form1', limit: 100 })
+    t.match(found, {
+      total: 300,
+      truncated: `rows has the first ${found.rows.length} of 100. Where the tool has them,`,
+    })
+    t.ok(found.rows.length > 15)
+    t.same(
+      found.rows.at(-1)[found.columns.indexOf('answers')],
+      many.find(({ _id }) => _id === found.rows.at(-1)[0])?.answers,
+      'a record is whole as long as it fits',
+    )
+    const last = await textOf('find_entries', { limit: 8 })
+    t.match(last, {
+      total: 307,
+      truncated: /^rows has the first 1 of 8\. answer has the first \d{5} of 100000\. Where/,
+      rows: [['z-last']],
+    })
+    const counted = await textOf('count_entries', { by: ['status'], form: 'form1' })
+    t.match(counted, { total: 300, groups: 300, truncated: `rows has the first ${counted.rows.length} of 300. ` })
+    t.ok(counted.rows.length > 80)
+    const questions = await textOf('describe_form', { form: 'form1' })
+    t.match(questions, { total: 3, entries: 300, questions: [{ answered: 300, distinct: 300, others: 250 }] })
+    t.equal(questions.questions.length, 3)
+    const described = await textOf('describe')
+    t.match(described, { totals: { forms: 151 }, forms: { length: 100 }, entries: { total: 307 } })
+    t.match(described.truncated, /^forms has the first \d+ of 151\. (?!projects)/)
+    const groups = await textOf('count_entries', { by: ['status'], top: 2 })
+    t.match(groups, { groups: 302, others: { groups: 300 }, truncated: undefined })
+    const wide = await textOf('get_entry', { id: 'wide' })
+    t.match(wide, { truncated: `answers has the first ${wide.entry.answers.length} of 40. ` })
+    t.ok(wide.entry.answers.length > 8 && wide.entry.answers.at(-1).answer === text)
+    const choices = (count: number, text: string) => [
+      { type: 'text', question: 'A?', answer: 'tiny' },
+      { type: 'multiChoice', question: 'B?', answer: Array.from({ length: count }, (_, n) => `${n} ${text}`) },
+      { type: 'text', question: 'C?', answer: '\u{1f600}'.repeat(count === 2 ? 50_001 : 1) },
+    ]
+    await store.insert('entries', [
+      { ...a.entry(1), _id: 'many choices', createdAt: new Date('2031-01-01'), answers: choices(3000, 'x'.repeat(70)) },
+      { ...a.entry(1), _id: 'two choices', answers: choices(2, 'x'.repeat(40_000)) },
+    ] as never)
+    const one = await textOf('find_entries', { limit: 1 })
+    t.match(one, { rows: [['many choices']], truncated: /^answer has the first \d{3} of 3000\. / })
+    t.equal(one.rows[0][one.columns.indexOf('answers')].length, 3)
+    t.equal((await textOf('find_entries', { limit: 9 })).rows[0][0], 'many choices')
+    const two = await textOf('get_entry', { id: 'two choices' })
+    t.match(two, { truncated: /answer has the first \d+ of 100002\. / })
+    t.match(two.truncated, /an item has the first \d+ of 40002\. /)
+    t.match(two.entry.answers, { length: 3, 1: { answer: [/^0 x{1000}/] } })
+    t.notMatch(two.entry.answers[2].answer, /[\ud800-\udbff]$/)
+    const error = { code: 'response_too_large', error: /^A record has more than 4194304 bytes/ }
+    t.match(errorOf(await call('get_entry', { id: 'y-huge' })), error)
+    t.match(await ask('find_entries', { limit: 8, fields: ['createdAt'] }), { total: 309 })
+  },
+)
 
 t.test('an unreadable record is left out and named', async (t) => {
   const { app, store, keyOf } = await testApp(t, { fill: fillTenants })
@@ -526,7 +535,7 @@ const probes = (values: readonly string[]): [string, Given][] => [
   ['find_entries', { answered: [`${keyOf('Source?')}=Borehole`], form: a.form._id }],
 ]
 
-t.test('a key without personal data and places gets none of them from any tool', async (t) => {
+t.test('a key without personal data and places gets none of them from any tool', { skip: leftToGate }, async (t) => {
   const { app, store } = await testApp(t, { fill: fillTenants })
   const who = { firstName: 'PERSONAL-1', lastName: 'PERSONAL-2', email: 'PERSONAL@example.org', phone: '+PERSONAL' }
   const place = { address: 'PLACE-1', country: 'PLACE-2', state: 'PLACE-3', lga: 'PLACE-4', city: 'PLACE-5' }

@@ -7,6 +7,7 @@ import { QueryTimeout } from '../../src/core/store/store.js'
 import { testApp } from '../support/app.js'
 import { assistant, errorOf } from '../support/mcp.js'
 import { A, a, fillTenants } from '../support/tenants.js'
+import { leftToGate } from '../support/thorough.js'
 
 const keyOf = (question: string) => createHash('sha256').update(question).digest('hex').slice(0, 12)
 
@@ -46,7 +47,7 @@ t.test('cases, spaces and accents make no other name, but marks of other scripts
   t.same(nearestTo('하', ['한', '나', '하나']), ['하나', '한', '나'], 'a syllable is no part of another one')
 })
 
-t.test('a value that was taken for another spelling is said', async (t) => {
+t.test('a value that was taken for another spelling is said', { skip: leftToGate }, async (t) => {
   const place = (state: string) => ({ location: { state } })
   const { ask, call } = await prepare(t, [place('पर्सा'), place('Kàduna'), place('Lagos')])
   const [form, key] = [a.form._id, keyOf('Source?')]
@@ -236,37 +237,41 @@ t.test('what questions say is bounded, however many and long they are', async (t
   t.same(sizes, [])
 })
 
-t.test('a day is one of the zone in every tool that takes days, and the zone comes back as it was given', async (t) => {
-  const hourly = Array.from({ length: 48 }, (_, n) => ({ createdAt: new Date(Date.UTC(2025, 2, 28, n)) }))
-  const { ask } = await prepare(t, hourly)
-  const days = { createdSince: '2025-03-29', createdBefore: '2025-03-30' }
-  const zone = 'africa/lagos'
-  const times = { createdSince: '2025-03-28T23:00:00Z', createdBefore: '2025-03-29T23:00:00Z' }
-  const wrong: unknown[] = []
-  for (const [tool, more] of [
-    ['find_entries', {}],
-    ['export_link', { format: 'csv' }],
-    ['check_entries', {}],
-    ['count_entries', { by: 'createdAt:day' }],
-  ] as const) {
-    const asked = await ask<{ asOf?: string; zone?: string }>(tool, { ...days, zone, ...more })
-    const expected = await ask<{ asOf?: string }>(tool, { ...times, zone, ...more })
-    const echoed = ['check_entries', 'count_entries'].includes(tool) ? zone : undefined
-    const isSame = JSON.stringify({ ...asked, asOf: '' }) === JSON.stringify({ ...expected, asOf: '' })
-    if (!isSame || asked.zone !== echoed) wrong.push([tool, asked, expected])
-  }
-  for (const zone of ['Etc/GMT-1', 'utc', 'Asia/Calcutta'])
-    for (const tool of ['check_entries', 'count_entries'])
-      if ((await ask<{ zone: string }>(tool, { zone })).zone !== zone) wrong.push([tool, zone])
-  t.same(wrong, [])
-  t.match(await ask('count_entries'), { zone: 'UTC' })
-  const { agents } = await ask<{ agents: { days: number }[] }>('check_entries', {
-    zone: 'Pacific/Kiritimati',
-    createdSince: times.createdSince,
-    createdBefore: '2025-03-29T13:00:00Z',
-  })
-  t.equal(agents[0]?.days, 2, 'the days of an agent are those of the zone')
-})
+t.test(
+  'a day is one of the zone in every tool that takes days, and the zone comes back as it was given',
+  { skip: leftToGate },
+  async (t) => {
+    const hourly = Array.from({ length: 48 }, (_, n) => ({ createdAt: new Date(Date.UTC(2025, 2, 28, n)) }))
+    const { ask } = await prepare(t, hourly)
+    const days = { createdSince: '2025-03-29', createdBefore: '2025-03-30' }
+    const zone = 'africa/lagos'
+    const times = { createdSince: '2025-03-28T23:00:00Z', createdBefore: '2025-03-29T23:00:00Z' }
+    const wrong: unknown[] = []
+    for (const [tool, more] of [
+      ['find_entries', {}],
+      ['export_link', { format: 'csv' }],
+      ['check_entries', {}],
+      ['count_entries', { by: 'createdAt:day' }],
+    ] as const) {
+      const asked = await ask<{ asOf?: string; zone?: string }>(tool, { ...days, zone, ...more })
+      const expected = await ask<{ asOf?: string }>(tool, { ...times, zone, ...more })
+      const echoed = ['check_entries', 'count_entries'].includes(tool) ? zone : undefined
+      const isSame = JSON.stringify({ ...asked, asOf: '' }) === JSON.stringify({ ...expected, asOf: '' })
+      if (!isSame || asked.zone !== echoed) wrong.push([tool, asked, expected])
+    }
+    for (const zone of ['Etc/GMT-1', 'utc', 'Asia/Calcutta'])
+      for (const tool of ['check_entries', 'count_entries'])
+        if ((await ask<{ zone: string }>(tool, { zone })).zone !== zone) wrong.push([tool, zone])
+    t.same(wrong, [])
+    t.match(await ask('count_entries'), { zone: 'UTC' })
+    const { agents } = await ask<{ agents: { days: number }[] }>('check_entries', {
+      zone: 'Pacific/Kiritimati',
+      createdSince: times.createdSince,
+      createdBefore: '2025-03-29T13:00:00Z',
+    })
+    t.equal(agents[0]?.days, 2, 'the days of an agent are those of the zone')
+  },
+)
 
 t.test('records of one name are told apart by what people know, and an id that is a name is said', async (t) => {
   const createdAt = new Date('2031-01-02T03:04:05.678Z')

@@ -10,6 +10,7 @@ import { mongoStore } from '../../src/core/store/mongo.js'
 import type { Store } from '../../src/core/store/store.js'
 import { runTranscript, tryCommand, wrongCalls } from '../support/command.js'
 import { mongoSettings, ownDatabase } from '../support/store.js'
+import { leftToGate } from '../support/thorough.js'
 import { WireServer } from '../support/wire-server.js'
 
 const uri = process.env.TEST_MONGODB_URI
@@ -102,22 +103,26 @@ t.test('a wrong call says what is wrong, and a failure what failed', async (t) =
   t.match(await tryCommand(indexesCommand, store, []), { code: 1, lines: [/^2> The database cannot be reached: /] })
 })
 
-t.test('the service sets how long tombstones are kept, and a command leaves that as it is', async (t) => {
-  const server = await WireServer.for(t)
-  const daysOf = () =>
-    [...server.indexes].flatMap(([collection, indexes]) => {
-      const seconds = indexes.get('deletedAt_1')?.expireAfterSeconds
-      return seconds === undefined ? [] : [[collection, (seconds - 3600) / 86_400]]
-    })
-  const all = (days: number) => recordCollections.map((name) => [name, days])
-  t.match(await tryCommand(indexesCommand, storeOn(t, server.uri, '365'), []), { code: 0 })
-  t.same(daysOf(), all(365), 'a command creates a missing index')
-  t.match(await tryCommand(indexesCommand, storeOn(t, server.uri), []), { code: 0 })
-  t.match(await tryCommand(seedCommand, storeOn(t, server.uri), ['--scenario', 'tiny']), { code: 0 })
-  t.same(daysOf(), all(365))
-  t.same(await storeOn(t, server.uri, '30').ensureIndexes(), [])
-  t.same(daysOf(), all(30))
-})
+t.test(
+  'the service sets how long tombstones are kept, and a command leaves that as it is',
+  { skip: leftToGate },
+  async (t) => {
+    const server = await WireServer.for(t)
+    const daysOf = () =>
+      [...server.indexes].flatMap(([collection, indexes]) => {
+        const seconds = indexes.get('deletedAt_1')?.expireAfterSeconds
+        return seconds === undefined ? [] : [[collection, (seconds - 3600) / 86_400]]
+      })
+    const all = (days: number) => recordCollections.map((name) => [name, days])
+    t.match(await tryCommand(indexesCommand, storeOn(t, server.uri, '365'), []), { code: 0 })
+    t.same(daysOf(), all(365), 'a command creates a missing index')
+    t.match(await tryCommand(indexesCommand, storeOn(t, server.uri), []), { code: 0 })
+    t.match(await tryCommand(seedCommand, storeOn(t, server.uri), ['--scenario', 'tiny']), { code: 0 })
+    t.same(daysOf(), all(365))
+    t.same(await storeOn(t, server.uri, '30').ensureIndexes(), [])
+    t.same(daysOf(), all(30))
+  },
+)
 
 /** How many indexes of each collection the service makes. */
 const made = (Object.keys(collections) as CollectionName[]).map((name) => [

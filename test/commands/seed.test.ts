@@ -6,6 +6,7 @@ import { mongoStore } from '../../src/core/store/mongo.js'
 import type { Store } from '../../src/core/store/store.js'
 import { transcripts, tryCommand, wrongCalls } from '../support/command.js'
 import { mongoSettings, testStore, withoutUpdates } from '../support/store.js'
+import { leftToGate } from '../support/thorough.js'
 import { WireServer } from '../support/wire-server.js'
 
 const OTHER =
@@ -139,24 +140,28 @@ const stoppingAfter = (store: Store, operations: number) => {
   return { stopping, signal: controller.signal }
 }
 
-t.test('live operations follow the data until the command is stopped, and a terminal shows progress', async (t) => {
-  const store = testStore(t)
-  const live = async (operations: number, rate: string) => {
-    const { stopping, signal } = stoppingAfter(store, operations)
-    return tryCommand(seedCommand, stopping, ['--scenario', 'tiny', '--live', rate], { typed: '', signal })
-  }
-  const { code, output } = await live(250, '250/s')
-  t.equal(code, 0)
-  t.match(output, /(\rRecords \d+)+\rRecords 12\n/)
-  const [, added, changed, deleted] = /Added (\d+), changed (\d+), deleted (\d+)\n$/.exec(output) ?? []
-  t.equal(Number(added) + Number(changed) + Number(deleted), 250)
-  const records = await store.dangerouslyFindAll('entries', { organisation: 'tiny' })
-  t.ok(records.length > 20)
-  t.ok(records.some(({ _id }) => _id.startsWith('live-')))
-  t.ok((await store.dangerouslyFindAll('entries', { deletedFrom: 'tiny' })).length > 0)
-  t.match(await live(1, '1000/s'), { code: 0 }, 'it may be run again')
-  t.match(await store.dangerouslyFind('entries', 'entry-1'), { organisation: 'tiny' })
-})
+t.test(
+  'live operations follow the data until the command is stopped, and a terminal shows progress',
+  { skip: leftToGate },
+  async (t) => {
+    const store = testStore(t)
+    const live = async (operations: number, rate: string) => {
+      const { stopping, signal } = stoppingAfter(store, operations)
+      return tryCommand(seedCommand, stopping, ['--scenario', 'tiny', '--live', rate], { typed: '', signal })
+    }
+    const { code, output } = await live(250, '250/s')
+    t.equal(code, 0)
+    t.match(output, /(\rRecords \d+)+\rRecords 12\n/)
+    const [, added, changed, deleted] = /Added (\d+), changed (\d+), deleted (\d+)\n$/.exec(output) ?? []
+    t.equal(Number(added) + Number(changed) + Number(deleted), 250)
+    const records = await store.dangerouslyFindAll('entries', { organisation: 'tiny' })
+    t.ok(records.length > 20)
+    t.ok(records.some(({ _id }) => _id.startsWith('live-')))
+    t.ok((await store.dangerouslyFindAll('entries', { deletedFrom: 'tiny' })).length > 0)
+    t.match(await live(1, '1000/s'), { code: 0 }, 'it may be run again')
+    t.match(await store.dangerouslyFind('entries', 'entry-1'), { organisation: 'tiny' })
+  },
+)
 
 t.test('a wrong call says what is wrong', (t) =>
   wrongCalls(t, [

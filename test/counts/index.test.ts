@@ -550,7 +550,7 @@ t.test('records without entries are groups too, where that is asked for', async 
   t.match((await ask('by=agent&none=true')).json().errors, [{ name: 'none', message: /more than 10000 agents/ }])
 })
 
-t.test('percentiles are right within 1 %', async (t) => {
+t.test('percentiles are right within 1 %', { skip: leftToGate }, async (t) => {
   const numbers = [...Array.from({ length: 2999 }, (_, n) => -1e9 * 1.2 ** -n), 0, 5e-324, 1e-9, 1, 3, 1e300]
   // The median of two numbers is between them, and so are both others.
   const few = [5, 300_000]
@@ -754,51 +754,57 @@ t.test('questions with the same mean place are in the order of their texts', asy
   )
 })
 
-t.test('a period has the same entries, alone, beside another dimension and with durations', async (t) => {
-  const each = new Each()
-  const hour = 3_600_000
-  const { get, store } = await testApp(t, { settings: { TOTAL_MAX_AGE_MS: '0' } })
-  let before: string[] = []
-  // Around changes of clocks, the ends of weeks, months and years, with times that are none.
-  for (const middle of [
-    '2024-11-03T05:30:00Z',
-    '2024-12-31T23:30:00Z',
-    '2025-03-09T07:30:00Z',
-    '2026-01-05T00:00:00Z',
-  ]) {
-    const times = Array.from({ length: 24 }, (_, n) => new Date(Date.parse(middle) + (n - 12) * hour))
-    const all = [...times, 'none', null]
-    await store.remove('entries', A, before)
-    before = all.map((_, n) => `${middle} ${n}`)
-    await store.insert('entries', all.map((createdAt, n) => ({ ...a.entry(n), _id: before[n], createdAt })) as never)
-    // At the first and the third, the clocks of one zone change. At the others, periods end in all zones.
-    const isOfAll = /T(23:30|00:00)/.test(middle)
-    const few = isOfAll ? ['UTC'] : ['America/New_York']
-    const most = isOfAll ? ZONES : ['UTC', 'America/New_York']
-    for (const zone of isThorough ? most : few) {
-      for (const by of TIMES) {
-        const counted = async (more: string) =>
-          (await get(`/v1/summaries/entries?by=${by}${more}&zone=${zone}`, A)).json()
-        const [alone, grouped, inOne, measured] = await Promise.all([
-          counted(''),
-          counted(',project'),
-          counted(`&project=${a.entry(0).project}`),
-          counted('&measure=duration'),
-        ])
-        const rows = grouped.data.map(({ project, ...row }: { project: unknown }) => row)
-        each.equal(alone.data, rows, `${by} in ${zone}`)
-        each.equal(alone.data, inOne.data, `${by} in ${zone}, of a project`)
-        const durations = measured.data.map(({ duration, ...row }: { duration: { count: number }; count: number }) => {
-          each.equal(duration.count, row.count, `${by} in ${zone}`)
-          return row
-        })
-        each.equal(alone.data, durations, `${by} in ${zone}, with durations`)
-        each.equal(alone._metadata.total, all.length, `${by} in ${zone}`)
+t.test(
+  'a period has the same entries, alone, beside another dimension and with durations',
+  { skip: leftToGate },
+  async (t) => {
+    const each = new Each()
+    const hour = 3_600_000
+    const { get, store } = await testApp(t, { settings: { TOTAL_MAX_AGE_MS: '0' } })
+    let before: string[] = []
+    // Around changes of clocks, the ends of weeks, months and years, with times that are none.
+    for (const middle of [
+      '2024-11-03T05:30:00Z',
+      '2024-12-31T23:30:00Z',
+      '2025-03-09T07:30:00Z',
+      '2026-01-05T00:00:00Z',
+    ]) {
+      const times = Array.from({ length: 24 }, (_, n) => new Date(Date.parse(middle) + (n - 12) * hour))
+      const all = [...times, 'none', null]
+      await store.remove('entries', A, before)
+      before = all.map((_, n) => `${middle} ${n}`)
+      await store.insert('entries', all.map((createdAt, n) => ({ ...a.entry(n), _id: before[n], createdAt })) as never)
+      // At the first and the third, the clocks of one zone change. At the others, periods end in all zones.
+      const isOfAll = /T(23:30|00:00)/.test(middle)
+      const few = isOfAll ? ['UTC'] : ['America/New_York']
+      const most = isOfAll ? ZONES : ['UTC', 'America/New_York']
+      for (const zone of isThorough ? most : few) {
+        for (const by of TIMES) {
+          const counted = async (more: string) =>
+            (await get(`/v1/summaries/entries?by=${by}${more}&zone=${zone}`, A)).json()
+          const [alone, grouped, inOne, measured] = await Promise.all([
+            counted(''),
+            counted(',project'),
+            counted(`&project=${a.entry(0).project}`),
+            counted('&measure=duration'),
+          ])
+          const rows = grouped.data.map(({ project, ...row }: { project: unknown }) => row)
+          each.equal(alone.data, rows, `${by} in ${zone}`)
+          each.equal(alone.data, inOne.data, `${by} in ${zone}, of a project`)
+          const durations = measured.data.map(
+            ({ duration, ...row }: { duration: { count: number }; count: number }) => {
+              each.equal(duration.count, row.count, `${by} in ${zone}`)
+              return row
+            },
+          )
+          each.equal(alone.data, durations, `${by} in ${zone}, with durations`)
+          each.equal(alone._metadata.total, all.length, `${by} in ${zone}`)
+        }
       }
     }
-  }
-  each.end(t)
-})
+    each.end(t)
+  },
+)
 
 t.test('a clock that changes twice within some days divides the days where it changes', async (t) => {
   const zone = 'Asia/Gaza'
@@ -1311,7 +1317,7 @@ t.test('an answer that is a Decimal128 is none, and takes no equal number with i
   }
 })
 
-t.test('two questions with many answers have an end', async (t) => {
+t.test('two questions with many answers have an end', { skip: leftToGate }, async (t) => {
   const words = (name: string, n: number, length = 200) =>
     Array.from({ length }, (_, i) => `${name} ${(i + n) % length}`)
   const { get } = await testApp(t, {

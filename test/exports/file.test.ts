@@ -84,7 +84,7 @@ t.test('a file has every record once, in the order of ids or against it, up to a
   )
 })
 
-t.test('pages of large records are small, and grow again behind them', async (t) => {
+t.test('pages of large records are small, and grow again behind them', { skip: leftToGate }, async (t) => {
   const answers = [{ type: 'text', question: 'What?', answer: 'x'.repeat(100_000) }]
   const store = await fill(t, numbered(100), { answers })
   const small = numbered(2400).map((id) => a.entry(1, { _id: `f${id}` }))

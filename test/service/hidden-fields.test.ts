@@ -11,7 +11,7 @@ import { testApp } from '../support/app.js'
 import { operationsOf, type Parameter } from '../support/operations.js'
 import { testStore } from '../support/store.js'
 import { A, a } from '../support/tenants.js'
-import { isThorough } from '../support/thorough.js'
+import { isThorough, leftToGate } from '../support/thorough.js'
 import { unzip } from '../support/xlsx.js'
 
 const PERSONAL = 'PERSONAL'
@@ -146,7 +146,7 @@ const hiddenFields: Record<Hidden, readonly string[]> = {
   places: ['location'],
 }
 
-t.test('no value that a key does not see is in any byte, whatever it asks for', async (t) => {
+t.test('no value that a key does not see is in any byte, whatever it asks for', { skip: leftToGate }, async (t) => {
   const { app, caller, read } = await prepare(t)
   const operations = await operationsOf(app)
   const full = await caller()
@@ -245,7 +245,7 @@ t.test('a value that does not fit is no error for a key that does not see it, an
   t.notMatch((await some('/v1/agents?unreadable=skip')).body, /PERSONAL|firstName|lastName/)
 })
 
-t.test('no entity tag of a key is that of a key that sees more', async (t) => {
+t.test('no entity tag of a key is that of a key that sees more', { skip: leftToGate }, async (t) => {
   const { caller } = await prepare(t)
   const keys = [
     await caller(),

@@ -181,6 +181,7 @@ const typeOf = (path: string): string => {
 
 t.test(
   'every response has an example that is valid against its schema',
+  { skip: leftToGate },
   inEach(async (each) => {
     const errorsOf = checkerOf(document)
     for (const { path, operation } of operationsOf(document)) {
@@ -204,6 +205,7 @@ t.test(
 
 t.test(
   'a list is valid against its schema, and lacks only required fields with `fields` and `embed`',
+  { skip: leftToGate },
   inEach(async (each) => {
     const errorsOf = checkerOf(document)
     for (const [name, { item }] of eachResource) {

@@ -7,6 +7,7 @@ import t, { type Test } from 'tap'
 import { compressionPlugin } from '../../../src/core/http/compression.js'
 import { Output } from '../../../src/core/write/output.js'
 import { listen } from '../../support/app.js'
+import { leftToGate } from '../../support/thorough.js'
 
 /** A megabyte. */
 const bodyOf = (letter: string): string => letter.repeat(1_000_000)
@@ -61,20 +62,25 @@ for (const coding of ['identity', 'br']) {
   })
 }
 
-t.test('a response that waits for a slow caller stays intact while others are sent', async (t) => {
-  const { port, sent, get } = await start(t)
-  const letters = [...'abcdefghijklmnopqrst']
-  const slow = await request(port, letters)
-  const others = Array.from({ length: 40 }, async (_, n) => {
-    const letter = String.fromCharCode(0x41 + (n % 26))
-    return (await get(letter)) === bodyOf(letter)
-  })
-  t.notOk((await Promise.all(others)).includes(false), 'the others')
-  const expected = letters.map(bodyOf)
-  const text = await readAll(slow, expected)
-  t.equal(sent.length, letters.length + others.length)
-  for (const [i, body] of expected.entries()) t.ok(text.includes(`\r\n\r\n${body}`), `response ${i} to the slow caller`)
-})
+t.test(
+  'a response that waits for a slow caller stays intact while others are sent',
+  { skip: leftToGate },
+  async (t) => {
+    const { port, sent, get } = await start(t)
+    const letters = [...'abcdefghijklmnopqrst']
+    const slow = await request(port, letters)
+    const others = Array.from({ length: 40 }, async (_, n) => {
+      const letter = String.fromCharCode(0x41 + (n % 26))
+      return (await get(letter)) === bodyOf(letter)
+    })
+    t.notOk((await Promise.all(others)).includes(false), 'the others')
+    const expected = letters.map(bodyOf)
+    const text = await readAll(slow, expected)
+    t.equal(sent.length, letters.length + others.length)
+    for (const [i, body] of expected.entries())
+      t.ok(text.includes(`\r\n\r\n${body}`), `response ${i} to the slow caller`)
+  },
+)
 
 t.test('a caller that disconnects in the middle of a response damages no other response', async (t) => {
   const { port, get } = await start(t)
