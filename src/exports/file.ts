@@ -1,5 +1,8 @@
 // Makes the bytes of a file of a whole list, part by part.
 import type { FormatName } from '../../schemas/exports.js'
+import type { BsonDocument } from '../core/bson/reader.js'
+import type { FileAnswer } from '../core/door/answer.js'
+import { allEnded } from '../core/limits/work.js'
 import { invalidParameter } from '../core/problems/problems.js'
 import { observe } from '../core/read/form-questions.js'
 import { withQuestions } from '../core/read/question-keys.js'
@@ -27,7 +30,7 @@ export interface Wanted {
 export const openFile = async (
   reader: Reader,
   asked: Wanted,
-): Promise<{ parts: AsyncGenerator<Buffer, void>; read: { rows: number }; left: readonly Unreadable[] }> => {
+): Promise<{ parts: AsyncGenerator<Buffer, void>; read: FileAnswer['read']; left: readonly Unreadable[] }> => {
   const { exported, format } = asked
   const listing = await withQuestions(reader, asked.listing)
   const wanted = { ...asked, listing }
@@ -35,7 +38,7 @@ export const openFile = async (
   const questions = hasQuestions(wanted) ? await questionsOf(reader, listing) : undefined
   // A resource that the key does not see is refused before anything is sent, also for a HEAD.
   const selection = reader.select(exported.resource, { ...listing, ...choiceOf(exported, format, listing) })
-  const read = { rows: 0 }
+  const read = { rows: 0, ahead: 0 }
   const left: Unreadable[] = []
   const options = { name: exported.name, format, without: reader.scope.without, listing, questions }
   return { parts: partsOf(reader, selection, options, read, left), read, left }
@@ -45,18 +48,23 @@ async function* partsOf(
   reader: Reader,
   selection: Selection,
   options: FileOptions,
-  read: { rows: number },
+  read: { rows: number; ahead: number },
   left: Unreadable[],
 ): AsyncGenerator<Buffer, void> {
   const nextPage = reader.pages(selection, options.listing.limit)
   const file = openFileJob(options)
   let isOver = false
-  /** No page is held while the caller reads: nothing would count it. */
+  let ahead: readonly BsonDocument[] | undefined
+  /** While a page becomes a part, the next page is read. The first part is sent before. */
   const nextPart = async () => {
-    const page = await nextPage()
+    const page = ahead ?? (await nextPage())
     isOver = page.length === 0
+    const next = isOver || read.rows === 0 ? undefined : nextPage()
     read.rows += page.length
-    return isOver ? file.end() : file.add(page)
+    const [made, following] = await allEnded([isOver ? file.end() : file.add(page), next])
+    ahead = following
+    read.ahead = (ahead ?? []).reduce((bytes, document) => bytes + document.bytes.length, 0)
+    return made
   }
   try {
     while (!isOver) {

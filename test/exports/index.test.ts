@@ -335,7 +335,7 @@ t.test('an export whose key ends meanwhile is broken off', async (t) => {
     ended = [response.statusCode, error]
   }
   t.same(ended, [200, 'ECONNRESET'])
-  t.equal(pages, 1, 'the third page is not read')
+  t.equal(pages, 2, 'one page is read ahead, and the fourth is not read')
 })
 
 t.test('an error before the first byte is a usual problem', async (t) => {
@@ -388,15 +388,21 @@ t.test(
     // A page is 2 MiB, so most of them are more than a connection holds.
     const store = await many(t, 1000, { answers: [{ type: 'text', question: 'What?', answer: 'x'.repeat(30_000) }] })
     let reads = 0
-    const { open } = await started(
+    const { app, open } = await started(
       t,
       beforeLaterPages(store, async () => {
         reads += 1
       }),
+      { METRICS_PORT: '0' },
     )
     const response = await open('/v1/exports/entries.ndjson')
     await setTimeout(500)
     const unread = reads
+    const [, share] = /^field_data_response_memory_ratio (\S+)$/m.exec(String(await app.metrics?.text())) ?? []
+    t.ok(
+      Number(share) * 256 > 5,
+      `its key holds ${Number(share) * 256} MiB: two parts and the page that was read ahead`,
+    )
     t.ok(unread < 10, `${unread} of 15 pages`)
     response.destroy()
     await setTimeout(200)

@@ -42,8 +42,8 @@ export interface ValueAnswer<V = unknown> extends Common {
 export interface FileAnswer extends Common {
   /** Each part is made as a large task. */
   readonly parts: AsyncGenerator<Buffer, void>
-  /** How many records were read so far. */
-  readonly read: { readonly rows: number }
+  /** How many records were read so far, and how many bytes of them are held for the next part. */
+  readonly read: { readonly rows: number; readonly ahead: number }
   /** Those of them that were left out. */
   readonly left: readonly Unreadable[]
 }

@@ -59,10 +59,11 @@ const partsInTurns = (
   let newest = 0
   /** All of the newest part, or nothing. */
   const unread = () => (raw.writableLength > 0 ? newest : 0)
-  raw.on('drain', () => ticket.hold(unread()))
+  const hold = (bytes: number) => ticket.hold(bytes + read.ahead)
+  raw.on('drain', () => hold(unread()))
   ticket.stop()
   return async () => {
-    ticket.hold(unread())
+    hold(unread())
     const make = async () => {
       await app.requireKey(request, reply)
       return parts.next()
@@ -73,7 +74,7 @@ const partsInTurns = (
     const length = part.value?.length ?? 0
     // A part may be empty.
     if (length > 0) {
-      ticket.hold(unread() + length)
+      hold(unread() + length)
       app.expectReading(reply, unread() + length)
       newest = length
     }
