@@ -26,9 +26,9 @@ import { keysOf } from './core/keys/keys.js'
 import { rateLimitPlugin } from './core/keys/rate-limit.js'
 import type { Metrics } from './core/metrics/catalogue.js'
 import { measuredStore } from './core/metrics/measured-store.js'
+import { withCache } from './core/store/cache.js'
 import { watchOutages } from './core/store/outages.js'
-import { type KeptTotals, type Store, StoreUnavailable } from './core/store/store.js'
-import { keepTotals } from './core/store/totals.js'
+import { type Cache, type Store, StoreUnavailable } from './core/store/store.js'
 import { validatorCompiler } from './core/validation/parameters.js'
 import { serializerCompiler } from './core/write/json.js'
 import type { LogStream } from './log.js'
@@ -39,7 +39,7 @@ import { openapiRoutes } from './pages/openapi-files.js'
 declare module 'fastify' {
   interface FastifyInstance {
     config: Config
-    store: Store & KeptTotals
+    store: Store & Cache
     /** Undefined without METRICS_PORT. */
     metrics: Metrics | undefined
   }
@@ -73,7 +73,7 @@ export const buildApp = async (config: Config, store: Store, log?: LogStream): P
   const scheduler = schedulerFor(app, store.capacity)
   const measured = metrics === undefined ? store : measuredStore(store, metrics)
   const watched = watchOutages(measured, app.log, (error) => scheduler.failAll(error))
-  app.decorate('store', keepTotals(watched, config.totalMaxAgeMs))
+  app.decorate('store', withCache(watched, config.totalMaxAgeMs))
   const onKeyError = (err: unknown, what: string) => {
     if (!(err instanceof StoreUnavailable)) app.log.warn({ err }, what)
   }
@@ -109,7 +109,7 @@ export const buildApp = async (config: Config, store: Store, log?: LogStream): P
       await keyed.register(keyAuthPlugin, { keys })
       if (config.rateLimit !== undefined) await keyed.register(rateLimitPlugin, { quota: config.rateLimit })
       await keyed.register(admissionPlugin, { scheduler, keyOf: ({ scope }) => scope.keyId })
-      for (const { door } of capabilities) if (door) await keyed.register(async (beside) => door(beside, capabilities))
+      for (const { door } of capabilities) if (door) await keyed.register(async (own) => door(own, capabilities))
       await keyed.register(
         async (v1) => {
           await v1.register(hiddenParametersPlugin)

@@ -24,9 +24,9 @@ import { invalidWithChoices, isLike, MOST_CHARACTERS, MOST_TOLD, nearestTo, quot
 const { entries } = resources
 const MOST_TWINS = 50
 
-/** What the filters by an id find, and the parts of its name. */
+/** What the filters by an id find, and the fields of its name. */
 const named = Object.fromEntries(
-  (entries.item.beside as readonly ReferencesTo[]).map(({ from, fields, shown }) => [
+  (entries.item.joined as readonly ReferencesTo[]).map(({ from, fields, shown }) => [
     (fields[0] as string).slice(0, -JOINED_SUFFIX.length),
     { resource: resources[from as keyof typeof resources], shown },
   ]),
@@ -42,12 +42,12 @@ const knownOf = async (reader: Reader, name: string, id: string): Promise<string
   const newest = { sortBy: 'createdAt', fields: ['createdAt', 'project'], expand: ['project'], perPage: 1 }
   const { total, rows } = await listOf(reader, entries, { [name]: id, ...newest })
   const [{ createdAt, project } = {}] = rows as { createdAt?: string; project?: { name?: string } }[]
-  const parts = [
+  const facts = [
     `entries: ${total}`,
     createdAt && `newest: ${createdAt}`,
     project?.name && `its project: ${quoted(project.name)}`,
   ]
-  return `${id} (${parts.filter(Boolean).join(', ')})`
+  return `${id} (${facts.filter(Boolean).join(', ')})`
 }
 
 /** `say` takes what the result says of it. Without such a record, or with several, it throws `invalid_parameter`. */
@@ -59,23 +59,23 @@ const idMeant = async (reader: Reader, name: string, given: string, say: (note: 
   const isId =
     (isListed && (await hasAny(reader, resource, resource.conditions({ ids: [given] })))) ||
     (await hasAny(reader, entries, entries.conditions({ [name]: given })))
-  const parts = Object.keys(viewOf(reader.scope.without).shown(shown).properties)
-  if (isId && parts.length === 0) return given
-  if (parts.length === 0)
+  const fields = Object.keys(viewOf(reader.scope.without).shown(shown).properties)
+  if (isId && fields.length === 0) return given
+  if (fields.length === 0)
     throw invalidWithChoices(name, `is not the id of ${article} ${resource.name}, and the key sees no names`, [])
   const namesBy = async (conditions: Selection['conditions'], perPage: number) => {
-    const selection = { ...reader.select(resource, { fields: parts, sortOrder: 'desc' }), conditions }
+    const selection = { ...reader.select(resource, { fields, sortOrder: 'desc' }), conditions }
     const { rows } = await reader.page(selection, { page: 1, perPage, isWalk: false })
     const values = await valuesOf(rows, selection.projection, reader.ticket, () => {})
-    return values.map((value) => ({ id: String(value.id), name: parts.map((part) => value[part]).join(' ') }))
+    return values.map((value) => ({ id: String(value.id), name: fields.map((field) => value[field]).join(' ') }))
   }
   // Each place at which a name may be divided in two is a condition, so only the first ones count.
   const spaces = [...given.slice(0, MOST_CHARACTERS).matchAll(/ /g)].map(({ index }) => [
     given.slice(0, index),
     given.slice(index + 1),
   ])
-  const $or = (parts.length === 1 ? [[given]] : spaces).map((texts) =>
-    Object.fromEntries(parts.map((part, i) => [part, texts[i]])),
+  const $or = (fields.length === 1 ? [[given]] : spaces).map((texts) =>
+    Object.fromEntries(fields.map((field, i) => [field, texts[i]])),
   )
   const exactly = { [name]: { $or } }
   if (isId) {

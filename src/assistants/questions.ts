@@ -87,8 +87,8 @@ export const keyed = (given: Given): { texts: Given; asked: ReadonlyMap<string, 
     const pattern = known[name]
     if (pattern === undefined) return [name, value]
     const all = [value as string | string[]].flat().map((text) => {
-      const parts = name === 'by' ? text.split(',').map((part) => part.trim()) : [text]
-      if (text === '' || parts.every((part) => pattern.test(part))) return text
+      const names = name === 'by' ? text.split(',').map((each) => each.trim()) : [text]
+      if (text === '' || names.every((each) => pattern.test(each))) return text
       const key = questionKey(text)
       asked.set(key, text)
       return key

@@ -1,7 +1,6 @@
-// Which entries and agents need a second look. They are kept as counts are.
+// Which entries and agents need a second look.
 import { agentChecks, type ChecksQuery } from '../../schemas/checks.js'
 import { entries } from '../core/pipelines/entries.js'
-import { Query } from '../core/pipelines/stages.js'
 import { tookTooLong } from '../core/problems/problems.js'
 import { onTimeout } from '../core/read/cost.js'
 import { changesIn } from '../core/read/local-time.js'
@@ -23,7 +22,7 @@ const [CHARACTER_BYTES, ROW_BYTES] = [2, 40]
 const openChecks = jobsOf<ChecksOptions>(new URL('./job.js', import.meta.url))
 
 /**
- * Checks entries, of all agents. If `shown` is given, only its rows are kept. A caller that does not see places has none.
+ * Checks entries, of all agents. If `shown` is given, only its rows are there. A caller that does not see places has none.
  * @throws the problem `invalid_parameter` if they are too many or too large
  */
 export const checkedEntries = async (reader: Reader, query: ChecksQuery, shown?: string) => {
@@ -49,13 +48,12 @@ export const checkedEntries = async (reader: Reader, query: ChecksQuery, shown?:
       return { asOf, ...resultOf(String(Buffer.from(bytes as Uint8Array))) }
     })
   }
-  const kept = { checks, minEntries, zone, shown }
   return reader
-    .kept(Query.in(reader.scope, 'entries', [...Object.values(conditions), kept], []), check)
+    .cached({ of: 'checks', conditions, checks, minEntries, zone, shown }, check)
     .catch(onTimeout(() => tookTooLong(': a narrower filter, such as createdSince or form, may help')))
 }
 
-/** The rows that are kept, as JSON, and how many there are. */
+/** The rows that have room, as JSON, and how many there are. */
 const resultOf = (text: string) => {
   // Without rows there is no line behind the head.
   const [head = '', ...rows] = text.trimEnd().split('\n')

@@ -6,7 +6,7 @@ import { questionKey } from '../core/write/question-columns.js'
 import { at, type Entries, type Group, type Question, tooMuch, valuesIn } from './entries.js'
 import { distance, quantile, spread } from './statistics.js'
 
-/** How many flags there may be, before they take too much memory, and those of an entry, of which the others are not kept. */
+/** How many flags there may be, before they take too much memory, and those of an entry, of which the others are left out. */
 const [MAX_FLAGS, MAX_OF_ENTRY] = [200_000, 100]
 /** How many deviations below and above the median are far: of durations, and of few agents, whose deviation is less sure. */
 const [BELOW, ABOVE, FAR_ALIKE] = [3, 3.5, 5]

@@ -71,10 +71,10 @@ const flaggedAgents: Kind = {
     'sameness',
   ],
   table: (agent) => {
-    const parts = shares.flatMap((name) =>
+    const ofShares = shares.flatMap((name) =>
       Object.entries(agent[name] ?? {}).map(([part, value]) => [`${name}.${part}`, value]),
     )
-    return [{ ...agent, ...Object.fromEntries(parts), sameness: (agent.sameness as unknown[] | undefined)?.length }]
+    return [{ ...agent, ...Object.fromEntries(ofShares), sameness: (agent.sameness as unknown[] | undefined)?.length }]
   },
 }
 
@@ -85,29 +85,29 @@ const idIn = (row: string, field: string): unknown =>
 /** What was checked, or a page of it: rows as JSON. */
 const checkedRows = async (reader: Reader, { of, named }: Kind, query: ChecksQuery) => {
   const { agent, names, page = 1, perPage = Number.POSITIVE_INFINITY } = query
-  const all = await checkedEntries(reader, query)
-  const isCut = all[of].rows.length < all[of].total
-  // Of an agent, more may be kept than of all.
-  const checked = isCut && agent !== undefined ? await checkedEntries(reader, query, agent) : all
-  const { rows: kept, total } = checked[of]
-  const found = agent === undefined ? kept : kept.filter((row) => row.includes(`"agent":${JSON.stringify(agent)},`))
+  const ofAll = await checkedEntries(reader, query)
+  const isCut = ofAll[of].rows.length < ofAll[of].total
+  // Of an agent, more rows may have room than of all.
+  const checked = isCut && agent !== undefined ? await checkedEntries(reader, query, agent) : ofAll
+  const { rows: all, total } = checked[of]
+  const found = agent === undefined ? all : all.filter((row) => row.includes(`"agent":${JSON.stringify(agent)},`))
   const first = page === 1 ? 0 : (page - 1) * perPage
   const rows = found.slice(first, first + perPage)
-  const beside = new Map<string, ReadonlyMap<unknown, Named>>()
+  const shownNames = new Map<string, ReadonlyMap<unknown, Named>>()
   for (const field of names === 'true' ? named : []) {
     const ids = rows.map((row) => idIn(row, field))
     const known = await namesOf(reader, field, ids)
-    if (known !== undefined) beside.set(field, known)
+    if (known !== undefined) shownNames.set(field, known)
   }
   const withNames = (row: string) => {
-    const all = [...beside].map(([field, known]) => [`${field}Name`, known.get(idIn(row, field))?.name ?? null])
+    const all = [...shownNames].map(([field, known]) => [`${field}Name`, known.get(idIn(row, field))?.name ?? null])
     return `${row.slice(0, -1)},${JSON.stringify(Object.fromEntries(all)).slice(1)}`
   }
-  const shown = beside.size === 0 ? rows : rows.map(withNames)
+  const shown = shownNames.size === 0 ? rows : rows.map(withNames)
   return {
     rows: shown,
     size: shown.reduce((sum, row) => sum + row.length, 0),
-    named: [...beside.keys()],
+    named: [...shownNames.keys()],
     metadata: {
       total: agent === undefined || isCut ? total : found.length,
       shown: found.length,
@@ -116,7 +116,7 @@ const checkedRows = async (reader: Reader, { of, named }: Kind, query: ChecksQue
     },
     // When they were checked does not matter.
     tag: {
-      besides: [checked.hash, total, checked.entries, query, [...beside.values()].flatMap((known) => [...known])],
+      values: [checked.hash, total, checked.entries, query, [...shownNames.values()].flatMap((known) => [...known])],
     },
   }
 }
@@ -127,8 +127,8 @@ const listChecked =
     const { query } = asked
     const { rows, size, metadata, tag } = await checkedRows(reader, kind, query)
     const { shown } = metadata
-    const beside = (isThere: boolean) => (isThere ? { start: undefined } : undefined)
-    const place = { rows, next: beside(query.page * query.perPage < shown), previous: beside(query.page > 1) }
+    const neighbour = (isThere: boolean) => (isThere ? { start: undefined } : undefined)
+    const place = { rows, next: neighbour(query.page * query.perPage < shown), previous: neighbour(query.page > 1) }
     const conditions = entries.conditions(query)
     const unmatched = shown === 0 ? await unmatchedIn(reader, { resource: entries, conditions }) : []
     const page = {
@@ -141,7 +141,7 @@ const listChecked =
       size,
       format: jsonArray((row: string, out: Output) => out.text(row)),
       envelope: { before: { success: true }, name: 'data', after: () => ({ _metadata: page }) },
-      tag: { besides: [...tag.besides, unmatched] },
+      tag: { values: [...tag.values, unmatched] },
       link: linkHeader(page),
     } satisfies RowsAnswer<string>
   }

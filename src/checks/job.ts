@@ -7,7 +7,7 @@ import { bitOf, Findings } from './checks.js'
 import { at, ENTRY_BYTES, Entries, type Group, tooMuch } from './entries.js'
 import { quantile, shareOf } from './statistics.js'
 
-/** How many entries and agents are kept, and how many characters they have at most. */
+/** How many entries and agents have rows, and how many characters they have at most. */
 const [MAX_ROWS, MAX_CHARACTERS] = [10_000, 4 * 1024 * 1024]
 
 export interface ChecksOptions {
@@ -18,7 +18,7 @@ export interface ChecksOptions {
   readonly most: number
   /** Of the clock by which agents have days. */
   readonly changes: readonly Change[]
-  /** The agent whose rows alone are kept. */
+  /** The agent who alone has rows. */
   readonly shown: string | undefined
 }
 
@@ -46,7 +46,7 @@ export const open = ({ checks, minEntries, size, most, changes, shown }: ChecksO
   }
 }
 
-/** How many rows there are, and those that can be kept, as text. One that is too long for what is left hides none behind it. */
+/** How many rows there are, and those that have room, as text. One that is too long for what is left hides none behind it. */
 const linesOf = <T>(all: T[], order: (a: T, b: T) => number, shownOf: (each: T) => object) => {
   let left = MAX_CHARACTERS
   const first = all.sort(order).slice(0, MAX_ROWS)

@@ -30,8 +30,8 @@ const isLikeMissing = (error: ValueError): boolean =>
   isUnknown(error) || (error.value === null && KindGuard.IsOptional(error.schema))
 
 const text = Type.String()
-const kept = Type.Optional(text)
-const tombstone = { _id: text, deletedFrom: text, deletedAt: Type.Date(), project: kept, form: kept }
+const optional = Type.Optional(text)
+const tombstone = { _id: text, deletedFrom: text, deletedAt: Type.Date(), project: optional, form: optional }
 
 const ORPHAN = 'organisation: does not exist'
 

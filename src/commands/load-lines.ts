@@ -55,11 +55,11 @@ export async function* readLines(
 
 /** Splits a stream of bytes into lines. A line that is too long comes without its bytes. */
 async function* linesIn(chunks: AsyncIterable<Buffer>): AsyncGenerator<{ bytes?: Buffer; size: number }> {
-  let parts: Buffer[] = []
+  let slices: Buffer[] = []
   let size = 0
   const line = () => {
-    const whole = size > MAX_LINE_BYTES ? { size } : { size, bytes: Buffer.concat(parts) }
-    parts = []
+    const whole = size > MAX_LINE_BYTES ? { size } : { size, bytes: Buffer.concat(slices) }
+    slices = []
     size = 0
     return whole
   }
@@ -67,12 +67,12 @@ async function* linesIn(chunks: AsyncIterable<Buffer>): AsyncGenerator<{ bytes?:
     let start = 0
     for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, start)) {
       size += end - start
-      parts.push(chunk.subarray(start, end))
+      slices.push(chunk.subarray(start, end))
       yield line()
       start = end + 1
     }
     size += chunk.length - start
-    if (size <= MAX_LINE_BYTES) parts.push(chunk.subarray(start))
+    if (size <= MAX_LINE_BYTES) slices.push(chunk.subarray(start))
   }
   yield line()
 }

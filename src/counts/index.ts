@@ -84,11 +84,11 @@ const summarizeEntriesAsCsv = async (
 /** Counts entries, with what both kinds of rows have in common. */
 const countedFor = async (reader: Reader, query: Parameters<typeof summaryOf>[1]) => {
   const summary = await summaryOf(reader, query)
-  const columns = await columnsOf(reader, query, summary)
+  const columns = await summaryColumns(reader, query, summary)
   const { hash, total, groups, sum, shown } = summary
   const size = shown.reduce((sum, { characters }) => sum + characters + ROW_BYTES, 0)
   // When they were counted does not matter.
-  const tag = { besides: [hash, total, groups, sum, ...columns.flatMap(({ beside = [] }) => [...beside])] }
+  const tag = { values: [hash, total, groups, sum, ...columns.flatMap(({ known = [] }) => [...known])] }
   return { summary, columns, answer: { rows: shown, size, tag } }
 }
 
@@ -98,10 +98,10 @@ interface Column {
   /** What its values have inside, if they are objects. */
   readonly inner?: readonly string[]
   /** The names that it shows. */
-  readonly beside?: Iterable<unknown>
+  readonly known?: Iterable<unknown>
 }
 
-const columnsOf = async (
+const summaryColumns = async (
   reader: Reader,
   { names, measure }: Parameters<typeof summaryOf>[1],
   summary: CountedEntries,
@@ -110,10 +110,10 @@ const columnsOf = async (
   for (const [i, { name }] of summary.dimensions.entries()) {
     const valueIn = ({ values }: Group) => values[i]
     columns.push({ name, valueIn, ...(name.startsWith('location:') && { inner: ['longitude', 'lattitude'] }) })
-    const beside = names === 'true' ? await namesOf(reader, name, summary.shown.map(valueIn)) : undefined
-    if (beside === undefined) continue
-    columns.push({ name: `${name}Name`, valueIn: (group) => beside.get(valueIn(group))?.name ?? null, beside })
-    const expected = (group: Group) => beside.get(valueIn(group))?.totalExpectedEntries ?? null
+    const known = names === 'true' ? await namesOf(reader, name, summary.shown.map(valueIn)) : undefined
+    if (known === undefined) continue
+    columns.push({ name: `${name}Name`, valueIn: (group) => known.get(valueIn(group))?.name ?? null, known })
+    const expected = (group: Group) => known.get(valueIn(group))?.totalExpectedEntries ?? null
     if (name === 'dispatch') columns.push({ name: 'totalExpectedEntries', valueIn: expected })
   }
   columns.push({ name: 'count', valueIn: ({ count }) => count })
@@ -140,7 +140,7 @@ const getFormQuestions = async (reader: Reader, { params }: Pick<Asked, 'params'
   if (!isVisible && entries === 0) throw notFound(forms)
   return {
     value: { success: true, data: questions, _metadata: { entries, asOf: asOf.toISOString() } },
-    tag: { besides: [hash, entries] },
+    tag: { values: [hash, entries] },
     size: bytes,
   } satisfies ValueAnswer
 }

@@ -38,7 +38,7 @@ const ofResource = (resource: Resource): Exported => ({
   operationId: resource.operationIds.export,
   resource,
   formats: resource.collection === 'entries' ? [...TABLE_FORMATS, 'geojson'] : TABLE_FORMATS,
-  query: exportQuery(resource.query(NO_PAGES), [], resource.item.beside === undefined ? {} : { names }),
+  query: exportQuery(resource.query(NO_PAGES), [], resource.item.joined === undefined ? {} : { names }),
 })
 
 export const allExported: readonly Exported[] = [
@@ -124,7 +124,7 @@ export const choiceOf = ({ name }: Exported, format: FormatName, listing: Export
 }
 
 /** The rows of a file, without what the caller does not see. */
-export const rowsOf = (
+export const rowFormatOf = (
   { name, resource }: Exported,
   { format, without, listing, questions }: FileOptions,
 ): FileRows => {

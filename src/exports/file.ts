@@ -41,10 +41,10 @@ export const openFile = async (
   const read = { rows: 0, ahead: 0 }
   const left: Unreadable[] = []
   const options = { name: exported.name, format, without: reader.scope.without, listing, questions }
-  return { parts: partsOf(reader, selection, options, read, left), read, left }
+  return { parts: makeParts(reader, selection, options, read, left), read, left }
 }
 
-async function* partsOf(
+async function* makeParts(
   reader: Reader,
   selection: Selection,
   options: FileOptions,

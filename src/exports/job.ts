@@ -5,7 +5,7 @@ import { oneLine } from '../core/write/json.js'
 import { giveBack, Output } from '../core/write/output.js'
 import { fail, rowsWriter } from '../core/write/rows.js'
 import { Skipped, type Unreadable } from '../core/write/unreadable.js'
-import { allExported, type Exported, type FileOptions, rowsOf } from './exported.js'
+import { allExported, type Exported, type FileOptions, rowFormatOf } from './exported.js'
 import { ParquetEncoder } from './parquet.js'
 import { Workbook } from './workbook.js'
 
@@ -32,7 +32,7 @@ export interface Told {
 export const open = (options: FileOptions): Job => {
   const { name, format, listing } = options
   const exported = allExported.find((each) => each.name === name) as Exported
-  const { format: rows, columns, named, counted } = rowsOf(exported, options)
+  const { format: rows, columns, named, counted } = rowFormatOf(exported, options)
   const skipped = listing.unreadable === 'skip' ? new Skipped(MAX_SKIPPED_BYTES) : undefined
   let file: FileEncoder | undefined
   if (format === 'parquet') file = new ParquetEncoder(columns, named)

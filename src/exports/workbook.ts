@@ -35,7 +35,7 @@ const record = (sizes: string, ...values: number[]): Buffer => {
 const COMMON = [20, 0x808, 8, 0, DATE] as const
 
 /** A column for each name, as wide as the longest text of the first rows. */
-const columnsOf = (rows: string): string => {
+const columnWidths = (rows: string): string => {
   const widths = new Map<string, number>()
   for (const [, letters = '', time, cell = ''] of rows.matchAll(/<c r="([A-Z]+)\d+"( s="1")?[^>]*>(.*?)<\/c>/gs)) {
     const width = time === undefined ? cell.replace(/<[^>]*>/g, '').length : TIME_WIDTH
@@ -82,7 +82,7 @@ export class Workbook implements FileEncoder {
   write(rows: Buffer): Uint8Array {
     if (this.#parts.length === parts.length) {
       this.#begin(sheet.name)
-      this.#add(BEGIN.replace('%columns%', columnsOf(rows.toString())))
+      this.#add(BEGIN.replace('%columns%', columnWidths(rows.toString())))
     }
     this.#add(rows)
     if (this.rows.count > MAX_ROWS)

@@ -48,7 +48,7 @@ const listRecords = async (reader: Reader, resource: Resource, asked: Asked<List
   const metadata = { ...pageMetadata(asked, query, page, total, tokens), ...(unmatched.length > 0 && { unmatched }) }
   return {
     ...pageAnswer(page.rows, jsonArray(projection.compiled(compileDocuments)), metadata, query.unreadable),
-    tag: { documents: page.rows, besides: metadata },
+    tag: { documents: page.rows, values: metadata },
     link: linkHeader(metadata),
   }
 }
@@ -81,7 +81,7 @@ const getRecord = async (
     rows: [document],
     format: { write: projection.compiled(compileDocuments) },
     envelope: { before: { success: true }, name: 'data', after: () => ({}) },
-    tag: { documents: [document], besides: Object.keys(query).length > 0 ? query : undefined },
+    tag: { documents: [document], values: Object.keys(query).length > 0 ? query : undefined },
   }
 }
 

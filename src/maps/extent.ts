@@ -46,8 +46,10 @@ export const extentOf = (reader: Reader): Promise<Extent | undefined> => {
       ...(first !== undefined && { temporal: { interval: [[first, last]] } }),
     }
   }
-  // That it took too long is kept as well, so that the next request does not try again.
-  return reader.kept(query, (shared) => shared.large(() => read(shared)).catch(leftOut)).catch(leftOut)
+  // That it took too long is in the cache too, so that the next request does not try again.
+  return reader
+    .cached({ of: 'extent', hasPlaces }, (shared) => shared.large(() => read(shared)).catch(leftOut))
+    .catch(leftOut)
 }
 
 /** It is left out where it takes too long to find, or is of a type that a record must not have. */

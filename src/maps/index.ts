@@ -112,7 +112,7 @@ const ogcRoutes = (root: string, maxPerPage: number, describe: () => object): Ro
   const pageRoutes = [...ogcPages, api].map(({ path, mediaType = JSON_TYPE, body, ...page }): Route => {
     const operation: Route['operation'] = async (reader, asked) => {
       const value = await body(rootOf(asked), reader)
-      return { value, mediaType, tag: { besides: value } }
+      return { value, mediaType, tag: { values: value } }
     }
     return { ...page, path: `/ogc${path}`, tag, query: FormatQuery, headers: tagged, types: [mediaType], operation }
   })

@@ -33,24 +33,24 @@ export const ogcDocument = (described: object, prefix: string): object => {
     security,
     tags: tags.filter(({ name }) => name === 'OGC API'),
     paths: shown,
-    components: { securitySchemes, ...partsOf(shown, named) },
+    components: { securitySchemes, ...referredTo(shown, named) },
   }
 }
 
 /** The components that a part of the document refers to, also by others. */
-const partsOf = (part: object, components: Document['components']): Record<string, Record<string, unknown>> => {
-  const parts: Record<string, Record<string, unknown>> = {}
+const referredTo = (part: object, components: Document['components']): Record<string, Record<string, unknown>> => {
+  const found: Record<string, Record<string, unknown>> = {}
   const add = (text: string): void => {
     for (const [, kind = '', name = ''] of text.matchAll(/"#\/components\/(\w+)\/([\w.-]+)"/g)) {
-      const ofKind = parts[kind] ?? {}
-      parts[kind] = ofKind
+      const ofKind = found[kind] ?? {}
+      found[kind] = ofKind
       if (name in ofKind) continue
       ofKind[name] = older(components[kind]?.[name])
       add(JSON.stringify(ofKind[name]))
     }
   }
   add(JSON.stringify(part))
-  return parts
+  return found
 }
 
 /** A part of a document of OpenAPI 3.1 as 3.0 has it, without examples. */

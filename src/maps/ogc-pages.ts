@@ -71,10 +71,10 @@ const jsonSchema = (address: string, properties: object, more?: object) => ({
 })
 
 /** The geometry and the fields of features in their order, as far as a key sees them. */
-const partsOf = ({ scope: { without } }: Reader): TProperties => {
+const propertiesOf = ({ scope: { without } }: Reader): TProperties => {
   // Without the id, which GDAL has of the feature already: it would add a second column.
-  const { id, ...parts } = viewOf(without).shown(FeatureParts).properties
-  const inOrder = Object.entries(parts).map(([name, part], i) => [name, { ...part, 'x-ogc-propertySeq': i + 1 }])
+  const { id, ...properties } = viewOf(without).shown(FeatureParts).properties
+  const inOrder = Object.entries(properties).map(([name, each], i) => [name, { ...each, 'x-ogc-propertySeq': i + 1 }])
   return Object.fromEntries(inOrder)
 }
 
@@ -151,7 +151,7 @@ export const ogcPages: readonly OgcPage[] = [
     description: 'The geometry and the fields that the key sees, as JSON Schema of OGC API - Features, part 5.',
     response: FeatureSchema,
     mediaType: JSON_SCHEMA,
-    body: (root, reader) => jsonSchema(`${root}${COLLECTION}/schema`, partsOf(reader)),
+    body: (root, reader) => jsonSchema(`${root}${COLLECTION}/schema`, propertiesOf(reader)),
   },
   {
     path: `${COLLECTION}/schema/geojson`,
@@ -161,7 +161,7 @@ export const ogcPages: readonly OgcPage[] = [
     response: FeatureSchema,
     mediaType: JSON_SCHEMA,
     body(root, reader) {
-      const { geometry, ...properties } = partsOf(reader)
+      const { geometry, ...properties } = propertiesOf(reader)
       const feature = { type: { const: 'Feature' }, geometry, properties: { type: 'object', properties } }
       return jsonSchema(`${root}${COLLECTION}/schema/geojson`, feature)
     },

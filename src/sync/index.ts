@@ -32,7 +32,7 @@ const FEED =
 const DIGEST =
   'Count of the records and sum of their `updatedAt` for each range of ids. Where they differ from those of a copy, replace that range of the copy by what the list has from `idFrom` to `idTo`. Changes that came since the copy was made differ too. It reads every record of the ranges, so a key may have one digest at a time.'
 
-const partsOf = ({ collection }: Resource) => (hasParts(collection) ? parts : {})
+const digestParts = ({ collection }: Resource) => (hasParts(collection) ? parts : {})
 
 const feedRoute = (resource: Resource, maxPerPage: number, feeds: Feeds, waiting: Waiting): Route => ({
   path: `/sync/${resource.collection}`,
@@ -40,7 +40,7 @@ const feedRoute = (resource: Resource, maxPerPage: number, feeds: Feeds, waiting
   summary: `Get what has changed in ${resource.collection}`,
   description: FEED,
   tag: 'Sync',
-  query: FeedQuery({ page: 1, perPage: PER_PAGE, maxPerPage }, { ...resource.parameters, ...partsOf(resource) }),
+  query: FeedQuery({ page: 1, perPage: PER_PAGE, maxPerPage }, { ...resource.parameters, ...digestParts(resource) }),
   response: feedPage(resource.item.schema),
   problems: [
     ...problemsOn(resource.collection),
@@ -58,7 +58,7 @@ const digestRoute = (resource: Resource, clock: Clock): Route => ({
   summary: `Check a copy of ${resource.collection}`,
   description: DIGEST,
   tag: 'Sync',
-  query: DigestQuery(partsOf(resource)),
+  query: DigestQuery(digestParts(resource)),
   response: DigestPage,
   problems: problemsOn(resource.collection),
   operation: (reader, asked) => getDigest(reader, resource, asked, clock),
@@ -84,7 +84,7 @@ const getChanges = async (
   const feed = { scope, collection, projection }
   const cursorOf = async () => {
     if (text !== undefined) return text === FIRST_CURSOR ? undefined : decodeCursor(binding, text)
-    return changedSince && feeds.beginAt(feed, changedSince, ticket)
+    return changedSince && feeds.beginAt(feed, changedSince, ticket.reading)
   }
   const patience = { ticket, waiting, waitMs: wait * 1000 }
   const page = await pageOrWait(feeds, feed, await cursorOf(), perPage, patience)

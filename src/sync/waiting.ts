@@ -114,14 +114,14 @@ export const pageOrWait = async (
   const lookUp = async (from: number) => {
     const shared = ticket.shared()
     await shared.start(SMALL)
-    return feeds.lookUp(feed, isSettledOnly, from, perPage, shared).finally(() => shared.stop())
+    return feeds.lookUp(feed, isSettledOnly, from, perPage, shared.reading).finally(() => shared.stop())
   }
   // What was committed after a later stamp had been shown comes when it has settled. No look-up finds it. While the majority
   // lags behind, fresh rows settle later, so the page is read no more often than a look-up.
   const untilSettled = Math.max(feeds.settings.settleMs + 1, waiting.limits.intervalMs)
   let from = cursor
   for (;;) {
-    const page = await feeds.page(feed, from, perPage, ticket)
+    const page = await feeds.page(feed, from, perPage, ticket.reading)
     const left = until - performance.now()
     if (page.items.length > 0 || page.hasMore || left <= 0 || waiting.isClosed) return page
     // In a narrower scope, changes of others are not looked at again.

@@ -2,8 +2,8 @@
 import t, { type Test } from 'tap'
 import { Overloaded } from '../../src/core/limits/scheduler.js'
 import { Reader } from '../../src/core/read/reader.js'
+import { withCache } from '../../src/core/store/cache.js'
 import { QueryTimeout, type Store } from '../../src/core/store/store.js'
-import { keepTotals } from '../../src/core/store/totals.js'
 import { extentOf } from '../../src/maps/extent.js'
 import { testStore } from '../support/store.js'
 import { A, a, b } from '../support/tenants.js'
@@ -74,13 +74,13 @@ t.test('it is left out where it takes too long, which is kept, and any other err
     reads += 1
     throw new QueryTimeout(undefined)
   }
-  const kept = keepTotals({ ...testStore(t), aggregate }, 1000, () => 50 * reads)
+  const kept = withCache({ ...testStore(t), aggregate }, 1000, () => 50 * reads)
   for (const scheduler of [oneAtATime(), oneAtATime()])
     await extentOf(new Reader(kept, scope, await testTicket(scheduler)))
   t.equal(reads, 1)
   const ticket = await testTicket()
   ticket.large = () => Promise.reject(new Overloaded())
   ticket.shared = () => ticket
-  const other = keepTotals({ ...testStore(t), aggregate }, 1000)
+  const other = withCache({ ...testStore(t), aggregate }, 1000)
   t.equal(await extentOf(new Reader(other, scope, ticket)), undefined, 'no turn came')
 })

@@ -2,8 +2,8 @@
 import { FairScheduler, SMALL, type Ticket } from '../../src/core/limits/scheduler.js'
 import type { Scope } from '../../src/core/pipelines/stages.js'
 import { Reader } from '../../src/core/read/reader.js'
+import { withCache } from '../../src/core/store/cache.js'
 import type { Store } from '../../src/core/store/store.js'
-import { keepTotals } from '../../src/core/store/totals.js'
 
 /** A scheduler whose tasks begin at once, each as the only one of its size. */
 export const oneAtATime = (): FairScheduler => {
@@ -20,4 +20,4 @@ export const testTicket = (
 
 /** A reader of a store with a running ticket. Nothing is kept from one reader to the next. */
 export const testReader = async (store: Store, scope: Scope, scheduler?: FairScheduler): Promise<Reader> =>
-  new Reader(keepTotals(store, 30_000), scope, await testTicket(scheduler))
+  new Reader(withCache(store, 30_000), scope, await testTicket(scheduler))

@@ -12,8 +12,8 @@ export interface Asked<Q = object> {
 }
 
 interface Common {
-  /** What the entity tag is made of, besides what the key does not see. Without it there is no tag. */
-  readonly tag?: { readonly documents?: readonly BsonDocument[]; readonly besides?: unknown }
+  /** What the entity tag is made of. What the key does not see is added. Without it there is no tag. */
+  readonly tag?: { readonly documents?: readonly BsonDocument[]; readonly values?: unknown }
   /** If it is not that of JSON. */
   readonly mediaType?: string
   readonly fileName?: string

@@ -65,10 +65,10 @@ export const withComponents = (described: object, borrowing: readonly string[]):
   const withReferences = (value: unknown): unknown => {
     if (typeof value !== 'object' || value === null) return value
     if (Array.isArray(value)) return value.map(withReferences)
-    const parts = Object.fromEntries(Object.entries(value).map(([name, each]) => [name, withReferences(each)]))
-    const { title, ...rest } = parts
+    const members = Object.fromEntries(Object.entries(value).map(([name, each]) => [name, withReferences(each)]))
+    const { title, ...rest } = members
     // A property that is called title is no string.
-    return typeof title === 'string' ? toComponent('schemas', title, rest) : parts
+    return typeof title === 'string' ? toComponent('schemas', title, rest) : members
   }
 
   for (const [name, schema] of Object.entries(components.schemas as Record<string, Node>)) {

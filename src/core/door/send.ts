@@ -26,8 +26,8 @@ export const sender = (app: FastifyInstance): Send => {
     reply.type(mediaType)
     if (fileName !== undefined) reply.header('content-disposition', `attachment; filename="${fileName}"`)
     if (tag !== undefined) {
-      const { documents = [], besides } = tag
-      const etag = await runInSlices(etagOf(documents, besides, scope.without), ticket.signal)
+      const { documents = [], values } = tag
+      const etag = await runInSlices(etagOf(documents, values, scope.without), ticket.signal)
       if (isKnown(request, reply, etag)) return reply
     }
     if ('link' in answer && answer.link !== undefined) reply.header('link', answer.link)

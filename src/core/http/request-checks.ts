@@ -41,7 +41,7 @@ export const requestChecksPlugin = fp(
   async (app: FastifyInstance) => {
     const routes: Route[] = []
     app.addHook('onRoute', ({ url, method, config }) => {
-      if (!config?.isRefused) routes.push({ parts: url.split('/'), methods: [method].flat() })
+      if (!config?.isRefused) routes.push({ segments: url.split('/'), methods: [method].flat() })
     })
     // In onRequest, because a wrong path or method is reported before an invalid body.
     app.addHook('onRequest', (request, _reply, next) => {
@@ -52,7 +52,7 @@ export const requestChecksPlugin = fp(
 )
 
 interface Route {
-  readonly parts: readonly string[]
+  readonly segments: readonly string[]
   readonly methods: readonly string[]
 }
 
@@ -71,10 +71,10 @@ const urlProblem = (
 const leadsTo = (url: string) => {
   // A request to a proxy has the scheme and the host too (RFC 9112, section 3.2.2).
   const path = decodeURI(url.replace(/^https?:\/\/[^/?#]*|[?#].*/gis, '')).split('/')
-  return ({ parts }: Route): boolean =>
-    parts.length === path.length &&
-    parts.every((part, n) => {
-      const [fixed = '', parameter] = part.split(':')
+  return ({ segments }: Route): boolean =>
+    segments.length === path.length &&
+    segments.every((segment, n) => {
+      const [fixed = '', parameter] = segment.split(':')
       return parameter === undefined ? path[n] === fixed : path[n]?.startsWith(fixed)
     })
 }

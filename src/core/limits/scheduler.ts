@@ -103,7 +103,7 @@ export class Ticket {
    * large tasks.
    * @throws Overloaded if it waits too long, or the key holds too much besides, and the reason of the signal
    */
-  readonly charge = async (bytes: number): Promise<void> => {
+  async charge(bytes: number): Promise<void> {
     this.#read += bytes
     this.scheduler.charge(this.account, bytes)
     if (!this.isWork) this.hold(this.held + bytes)
@@ -116,6 +116,11 @@ export class Ticket {
     // All reads of a task at the same time wait for its one turn.
     await this.#started
     this.signal.throwIfAborted()
+  }
+
+  /** What a read of a store needs of it. */
+  get reading() {
+    return { signal: this.signal, charge: (bytes: number) => this.charge(bytes) }
   }
 
   /** Sets how many bytes are held, or reserved. */

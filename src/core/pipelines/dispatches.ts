@@ -43,7 +43,7 @@ export const dispatches = defineResource<DispatchListQuery>({
     schema: DispatchListItem,
     stages: { recipients: () => [idObjects(recipientsField), agentGroups] },
     references: [authorReferences(DispatchUser)],
-    beside: [
+    joined: [
       besideId('forms', 'form', select(Form, ['name'])),
       besideId('projects', 'project', select(DispatchProject, ['name'])),
     ],

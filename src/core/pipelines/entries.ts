@@ -64,7 +64,7 @@ export const entries = defineResource<EntryListQuery>({
       { from: 'projects', fields: ['project'], shown: EntryProject },
       { from: 'agents', fields: ['agent'], shown: EntryAgent },
     ],
-    beside: [
+    joined: [
       besideId('dispatches', 'dispatch', select(EntryDispatch, ['name'])),
       besideId('forms', 'form', select(EntryForm, ['name'])),
       besideId('projects', 'project', select(EntryProject, ['name'])),

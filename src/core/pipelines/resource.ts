@@ -26,7 +26,7 @@ export interface Shape {
   /** Fields that hold ids, which `expand` replaces by documents. */
   readonly expandable?: readonly ReferencesTo[]
   /** Fields that hold ids. With `names=true`, the names of the records stand beside the ids. */
-  readonly beside?: readonly ReferencesTo[]
+  readonly joined?: readonly ReferencesTo[]
 }
 
 interface Declaration {

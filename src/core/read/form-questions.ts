@@ -4,7 +4,6 @@ import type { BsonDocument } from '../bson/reader.js'
 import { fieldOf, instantIn, memoryOf } from '../bson/values.js'
 import { firstOf, runInSlices, slices } from '../limits/work.js'
 import { entries as resource } from '../pipelines/entries.js'
-import { Query } from '../pipelines/stages.js'
 import { invalidParameter } from '../problems/problems.js'
 import { hashOf } from '../write/etag.js'
 import { questionKey } from '../write/question-columns.js'
@@ -123,9 +122,8 @@ export const observe = async (reader: Reader, filters: object, hasWords: boolean
 }
 
 /** The questions of a form by their mean place. If they are too many, it throws the problem `invalid_parameter`. */
-export const formQuestions = (reader: Reader, form: string) => {
-  const query = Query.in(reader.scope, 'entries', [{ form }], [{ $project: { answers: 1, createdAt: 1 } }])
-  return reader.kept(query, async (shared) => {
+export const formQuestions = (reader: Reader, form: string) =>
+  reader.cached({ of: 'questions', form }, async (shared) => {
     const asOf = new Date()
     const observed = await observe(shared, { form }, true)
     if (typeof observed === 'string') throw invalidParameter('id', `has ${observed}`, 'path')
@@ -133,7 +131,6 @@ export const formQuestions = (reader: Reader, form: string) => {
     const hash = await runInSlices(hashOf(questions))
     return { questions, entries: observed.entries, asOf, bytes: bytes + observed.texts, hash }
   })
-}
 
 const timeOf = (time: number): string => new Date(time).toISOString()
 

@@ -49,13 +49,13 @@ function* changesOf(zone: string): Generator<void, readonly Change[]> {
   return changes
 }
 
-const kept = new LRUCache<string, readonly Change[]>({
+const cache = new LRUCache<string, readonly Change[]>({
   max: 1000,
   fetchMethod: (zone) => runInSlices(changesOf(zone)),
 })
 
 /** The text of a zone may be a part of a long address, which would be kept with it. */
-export const changesIn = (zone: string) => kept.forceFetch(ownText(zone))
+export const changesIn = (zone: string) => cache.forceFetch(ownText(zone))
 
 const dates = { day: '%Y-%m-%d', week: '%Y-%m-%d', month: '%Y-%m', year: '%Y' }
 const formats: Readonly<Record<Period, string>> = { ...dates, weekday: '%u', hour: '%H' }

@@ -22,10 +22,10 @@ export const namesOf = async (
   field: string,
   ids: readonly unknown[],
 ): Promise<ReadonlyMap<unknown, Named> | undefined> => {
-  const beside = entries.item.beside?.find(({ fields }) => fields[0] === `${field}${JOINED_SUFFIX}`)
-  if (beside === undefined) return undefined
-  const { from } = beside
-  const seen = viewOf(reader.scope.without).shown(from === 'dispatches' ? expected : beside.shown)
+  const join = entries.item.joined?.find(({ fields }) => fields[0] === `${field}${JOINED_SUFFIX}`)
+  if (join === undefined) return undefined
+  const { from } = join
+  const seen = viewOf(reader.scope.without).shown(from === 'dispatches' ? expected : join.shown)
   if (Object.keys(seen.properties).length === 0) return undefined
   const $in = [...new Set(ids)].filter((id) => typeof id === 'string')
   const { documents } = await reader.read(Query.in(embeddedIn(reader.scope), from, [{ _id: { $in } }], [pick(seen)]))

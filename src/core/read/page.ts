@@ -7,7 +7,7 @@ import { type Direction, rangesAfter } from '../pipelines/keyset.js'
 import type { Order } from '../pipelines/stages.js'
 import type { Start } from './position.js'
 import { FIRST_CURSOR, type PageTokens } from './token.js'
-import { type ReadSlice, readOn, readRanges, rowsOf, startBehind } from './walk.js'
+import { type ReadSlice, readOn, readRanges, readRows, startBehind } from './walk.js'
 
 /** The parameters that place a page in its list. */
 type Placing = Pick<Listing, 'page' | 'perPage' | 'cursor' | 'after'>
@@ -53,7 +53,7 @@ export const readPage = async (
   const ranges = start === undefined ? [undefined] : rangesAfter(field, direction, start.position, start.isInclusive)
   const skip = start === undefined ? (page - 1) * perPage : 0
   // One row more than the page shows tells whether the list goes on.
-  const { rows: found } = await readRanges(ranges, perPage + 1, perPage + 1, rowsOf(read, { field, direction }, skip))
+  const { rows: found } = await readRanges(ranges, perPage + 1, perPage + 1, readRows(read, { field, direction }, skip))
   const hasMore = found.length > perPage
   const rows = isBackward ? found.slice(0, perPage).reverse() : found.slice(0, perPage)
   const neighbour = (isBackward: boolean): Neighbour => {
@@ -97,7 +97,7 @@ export const pageMetadata = (
   const link = linker(asked)
   const nextCursor = next?.start && tokens?.encode('cursor', next.start)
   const pageCount = total === undefined || cursor !== undefined ? undefined : Math.ceil(total / perPage)
-  const beside = (number: number, { start }: Neighbour) =>
+  const linkTo = (number: number, { start }: Neighbour) =>
     cursor === undefined
       ? link({ page: number, perPage, after: start && tokens?.encode('after', start) })
       : link({ perPage, cursor: nextCursor })
@@ -112,8 +112,8 @@ export const pageMetadata = (
     ...(nextCursor !== undefined && { nextCursor }),
     pageLinks: {
       current: link(cursor === undefined ? { page, perPage, after } : { perPage, cursor }),
-      ...(next && { next: beside(Math.min(page + 1, MAX_PAGE), next) }),
-      ...(previous && { previous: beside(Math.max(1, lastBefore), previous) }),
+      ...(next && { next: linkTo(Math.min(page + 1, MAX_PAGE), next) }),
+      ...(previous && { previous: linkTo(Math.max(1, lastBefore), previous) }),
     },
   }
 }

@@ -20,7 +20,7 @@ import {
 import type { Shown } from '../write/writer.js'
 
 /** Callers use few choices, and a forgotten one is compiled again in about a millisecond. */
-const KEPT = 100
+const CACHED = 100
 
 export type Choice = Pick<Listing, 'fields' | 'expand' | 'embed' | 'names' | 'labels' | 'answers'>
 
@@ -34,7 +34,7 @@ export interface Projection extends Shown {
   readonly compiled: <W>(compile: (shown: Shown) => W) => W
 }
 
-const kept = new LRUCache<string, Projection>({ max: KEPT })
+const cache = new LRUCache<string, Projection>({ max: CACHED })
 
 /** The projection of a resource's records: of an item of its list, or of a record by its id. */
 export const projectionOf = (
@@ -45,12 +45,12 @@ export const projectionOf = (
 ): Projection => {
   const { fields, expand, embed, names, labels, answers } = choice
   const inOrder = (some: readonly string[] | undefined) => some && [...new Set(some)].sort().join()
-  const parts = [resource.collection, shape, without, inOrder(fields), inOrder(expand), embed, names, labels, answers]
-  const name = parts.join(' ')
-  const known = kept.get(name)
+  const choices = [resource.collection, shape, without, inOrder(fields), inOrder(expand), embed, names, labels, answers]
+  const name = choices.join(' ')
+  const known = cache.get(name)
   if (known !== undefined) return known
   const projection = make(resource, without, choice, resource[shape])
-  kept.set(name, projection)
+  cache.set(name, projection)
   return projection
 }
 
@@ -69,26 +69,26 @@ const make = ({ collection }: Resource, without: Without, choice: Choice, shape:
   const expanded = visible(shape.expandable).filter((to) => to.fields.some((field) => expand.includes(field)))
   const embedded = [...(embed === 'false' ? [] : visible(shape.references)), ...expanded]
   const isEmbedded = (name: string) => embedded.some((to) => to.fields.includes(name))
-  const beside = visible(names === 'true' ? shape.beside : [])
+  const nameJoins = visible(names === 'true' ? shape.joined : [])
     .map((to) => ({ ...to, id: (to.fields[0] as string).slice(0, -JOINED_SUFFIX.length) }))
     .filter(({ id }) => shown.includes(id) && !isEmbedded(id))
-  const references = [...embedded, ...beside]
+  const references = [...embedded, ...nameJoins]
 
   const properties: Record<string, TSchema> = {}
   for (const name of shown) {
     const property = all[name] as TSchema
     // What can be embedded in an item is a union of an id and a record.
     const own = { [name]: isEmbedded(name) ? Type.Optional(property.anyOf.find(isJoined)) : property }
-    const neighbour = beside.find(({ id }) => id === name)
-    const withName = neighbour && { [`${name}${JOINED_SUFFIX}`]: Type.Optional(joined(neighbour.shown)) }
+    const join = nameJoins.find(({ id }) => id === name)
+    const withName = join && { [`${name}${JOINED_SUFFIX}`]: Type.Optional(joined(join.shown)) }
     Object.assign(properties, labels === 'true' ? { ...withName, ...own } : { ...own, ...withName })
   }
   const schema = Type.Object(properties)
   const ids = references.flatMap(({ fields }) => fields)
   const { $project } = pick(schema, ids, named)
   const made = Object.entries(shape.stages ?? {}).filter(([name]) => name in schema.properties)
-  const copies = beside.map(({ fields, id }): Stage => ({ $set: { [fields[0] as string]: `$${id}` } }))
-  const joins = references.map(({ from, fields, shown }) => ({ from, fields, kept: pick(shown) }))
+  const copies = nameJoins.map(({ fields, id }): Stage => ({ $set: { [fields[0] as string]: `$${id}` } }))
+  const joins = references.map(({ from, fields, shown }) => ({ from, fields, stage: pick(shown) }))
   const compiled = new Map<unknown, unknown>()
   return {
     schema,
@@ -102,8 +102,8 @@ const make = ({ collection }: Resource, without: Without, choice: Choice, shape:
     query(scope, conditions, rows, more) {
       const stages = made.flatMap(([name, stagesOf]) => stagesOf(scope, name))
       const shaping = [...rows, ...stages, ...copies, { $project: { ...$project, ...more } }]
-      const found = joins.map(({ from, fields, kept }): References => {
-        return { fields, find: (ids) => Query.in(embeddedIn(scope), from, [{ _id: { $in: ids } }], [kept]) }
+      const found = joins.map(({ from, fields, stage }): References => {
+        return { fields, find: (ids) => Query.in(embeddedIn(scope), from, [{ _id: { $in: ids } }], [stage]) }
       })
       return Query.in(scope, collection, conditions, shaping, found)
     },

@@ -5,7 +5,6 @@ import { Bson, type BsonDocument, elements } from '../bson/reader.js'
 import { fieldOf, memoryOf, stringOf, textsOf } from '../bson/values.js'
 import { runInSlices, slices } from '../limits/work.js'
 import { entries } from '../pipelines/entries.js'
-import { Query } from '../pipelines/stages.js'
 import { invalidParameter } from '../problems/problems.js'
 import { questionKey } from '../write/question-columns.js'
 import type { Reader } from './reader.js'
@@ -47,9 +46,10 @@ const known = new LRUCache<string, string>({
 export const questionOf = async (reader: Reader, form: string | undefined, key: string, parameter: string) => {
   if (form === undefined) throw invalidParameter(parameter, 'has the key of a question, so it must be given with form')
   const place = JSON.stringify([bindingOf(reader.scope), form, key])
-  // That no question has the key is kept too, as a total is.
-  const query = Query.in(reader.scope, 'entries', [{ form }, { question: key }], [])
-  const text = known.get(place) ?? (await reader.kept(query, (shared) => findQuestion(shared, form, key))).text
+  // That no question has the key is in the cache too.
+  const text =
+    known.get(place) ??
+    (await reader.cached({ of: 'question', form, key }, (shared) => findQuestion(shared, form, key))).text
   if (text === undefined)
     throw invalidParameter(
       parameter,

@@ -1,4 +1,5 @@
 // Reads for one request: what its key may see, in the turns of its ticket.
+import { hash } from 'node:crypto'
 import type { Listing } from '../../../schemas/common.js'
 import type { BsonDocument, BsonList } from '../bson/reader.js'
 import type { Ticket } from '../limits/scheduler.js'
@@ -7,16 +8,17 @@ import type { Resource } from '../pipelines/resource.js'
 import { Query, restrictionsOn, type Scope } from '../pipelines/stages.js'
 import { type ProblemError, problem } from '../problems/problems.js'
 import { readWithReferences } from '../store/references.js'
-import type { KeptTotals, Store, Timed } from '../store/store.js'
+import type { Cache, Store, Timed } from '../store/store.js'
 import { isLargePage, onTimeout, timeoutProblem } from './cost.js'
 import { type Page, type Paging, readPage } from './page.js'
 import type { Start } from './position.js'
 import type { Projection } from './projection.js'
 import { type Parameters, rowsQuery, type Selection, selectionOf } from './selection.js'
+import { bindingOf } from './token.js'
 import { PAGE_BYTES, pagesOf, type ReadSlice } from './walk.js'
 
 /** What a reader needs of a store. */
-export type Reads = Pick<Store & KeptTotals, 'aggregate' | 'count' | 'knownIndexes' | 'keep' | 'isQuick'>
+export type Reads = Pick<Store & Cache, 'aggregate' | 'count' | 'knownIndexes' | 'cached' | 'isQuick'>
 
 type Counted = Pick<Selection, 'resource' | 'conditions'>
 
@@ -41,7 +43,7 @@ export class Reader {
 
   /** The documents of a query, with the records that they refer to. */
   read(query: Query): Promise<BsonList> {
-    return readWithReferences(this.store, query, this.ticket)
+    return readWithReferences(this.store, query, this.ticket.reading)
   }
 
   /** A page by its number or from a position. A large one is a large task. `query_timeout` says what would help. */
@@ -60,7 +62,7 @@ export class Reader {
    * Uses all records of a list, page by page, each page in a turn of its own. While a page is used, the next one is read. What
    * has begun, or needs much memory, waits longer for its turns.
    * @param use returns whether it wants no more
-   * @param needs how many bytes are kept of what was used, at the most
+   * @param needs how many bytes it holds of what was used, at the most
    */
   each(
     selection: Selection,
@@ -89,25 +91,31 @@ export class Reader {
     return document
   }
 
-  /** How many records there are, which is kept as long as it took to count allows. */
+  /** How many records there are, or were when they were last counted. */
   count(selection: Counted): Promise<number> {
-    return this.kept(this.#all(selection), (shared) => shared.countNow(selection))
+    const { resource, conditions } = selection
+    const key = { of: 'count', collection: resource.collection, conditions }
+    return this.cached(key, (shared) => shared.countNow(selection))
   }
 
-  countNow(selection: Counted): Promise<number> {
-    return this.large(() => this.store.count(this.#all(selection)))
+  countNow({ resource: { collection }, conditions }: Counted): Promise<number> {
+    const query = Query.in(this.scope, collection, Object.values(conditions), [])
+    return this.large(() => this.store.count(query))
   }
 
-  #all({ resource: { collection }, conditions }: Counted): Query {
-    return Query.in(this.scope, collection, Object.values(conditions), [])
-  }
-
-  /** What is read of all matches, or is kept of a read. All who ask share one, which goes on when they leave. */
-  kept<T>(query: Query, read: (shared: Reader) => Promise<T>): Promise<T> {
+  /**
+   * What is in the cache, or is read now. All who ask share one reading, which goes on when they leave.
+   * @param key any JSON that says what it is. The scope is added.
+   */
+  cached<T>(
+    key: { readonly of: string; readonly [name: string]: unknown },
+    read: (shared: Reader) => Promise<T>,
+  ): Promise<T> {
     const { store, scope, ticket } = this
-    const isQuick = store.isQuick(query)
-    const kept = () => store.keep(query, (timed) => read(new Reader(store, scope, ticket.shared(), isQuick, timed)))
-    return isQuick ? kept() : ticket.yieldWhile(kept)
+    const place = hash('sha256', JSON.stringify([bindingOf(scope), key]))
+    const isQuick = store.isQuick(place)
+    const cached = () => store.cached(place, (timed) => read(new Reader(store, scope, ticket.shared(), isQuick, timed)))
+    return isQuick ? cached() : ticket.yieldWhile(cached)
   }
 
   /** Does a piece of work as a large task, unless it is known to be quick. */

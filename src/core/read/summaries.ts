@@ -1,4 +1,4 @@
-// Summaries: how many entries there are in each group. They are kept as totals are.
+// Summaries: how many entries there are in each group.
 import { JOINED_SUFFIX } from '../../../schemas/kit.js'
 import { MAX_TOP, type SummaryQuery } from '../../../schemas/summaries.js'
 import { Bson, type BsonDocument, type Element, elements } from '../bson/reader.js'
@@ -78,7 +78,7 @@ export class Group {
   }
 }
 
-interface Kept {
+interface LargestGroups {
   /** The largest groups that a response may have, in their order. */
   readonly largest: readonly Group[]
   /** How many groups there are, and how many entries they have together. */
@@ -91,7 +91,7 @@ interface Kept {
   readonly hash: string
 }
 
-export interface CountedEntries extends Kept {
+export interface CountedEntries extends LargestGroups {
   readonly dimensions: readonly Dimension[]
   /** The largest groups, as they are shown. */
   readonly shown: readonly Group[]
@@ -124,8 +124,7 @@ export const summaryOf = async (reader: Reader, parameters: Parameters): Promise
   const largestFirst = bySize(dimensions)
   const inOrder =
     number === undefined ? largestFirst : (a: Group, b: Group) => rankOf(b) - rankOf(a) || largestFirst(a, b)
-  const query = Query.in(reader.scope, 'entries', counting.conditions, stagesOf(counting))
-  const count = async (shared: Reader): Promise<Kept> => {
+  const count = async (shared: Reader): Promise<LargestGroups> => {
     const asOf = new Date()
     const { groups, total } = await countedIn(shared, counting)
     const largest = await runInSlices(firstOf(groups, inOrder, MAX_TOP))
@@ -136,21 +135,21 @@ export const summaryOf = async (reader: Reader, parameters: Parameters): Promise
   }
   const names = [...(parameters.by ? ['by'] : []), ...Object.keys(conditions)].join(', ')
   const tooLong = () => tookTooLong(`${names && ` for ${names}`}: a narrower filter may help`)
-  const counted = reader.kept(query, (shared) => shared.large(() => count(shared)))
-  const kept = await counted.catch(onTimeout(tooLong))
-  const absent = none === 'true' ? await absentIn(reader, by, kept, parameters) : []
-  const largest = [...kept.largest, ...absent].slice(0, top)
+  const key = { of: 'summary', conditions: counting.conditions, stages: stagesOf(counting) }
+  const counted = await reader.cached(key, (shared) => shared.large(() => count(shared))).catch(onTimeout(tooLong))
+  const absent = none === 'true' ? await absentIn(reader, by, counted, parameters) : []
+  const largest = [...counted.largest, ...absent].slice(0, top)
   const time = dimensions.findIndex(({ period }) => period)
   const byTime = (a: Group, b: Group) => order(a.values[time], b.values[time]) || largestFirst(a, b)
   const shown = time === -1 ? largest : await runInSlices(firstOf(largest, byTime, MAX_TOP))
-  const hash = absent.length === 0 ? kept.hash : kept.hash + (await runInSlices(hashOf(absent)))
-  return { ...kept, groups: kept.groups + absent.length, hash, dimensions, shown }
+  const hash = absent.length === 0 ? counted.hash : counted.hash + (await runInSlices(hashOf(absent)))
+  return { ...counted, groups: counted.groups + absent.length, hash, dimensions, shown }
 }
 
 /** Groups of records that no entry names. It throws `invalid_parameter` if they are many, or `by` is no id alone. */
-const absentIn = async (reader: Reader, by: readonly string[], kept: Kept, parameters: Parameters) => {
+const absentIn = async (reader: Reader, by: readonly string[], counted: LargestGroups, parameters: Parameters) => {
   const [name, ...others] = by
-  const from = entries.item.beside?.find(({ fields }) => fields[0] === `${name}${JOINED_SUFFIX}`)?.from
+  const from = entries.item.joined?.find(({ fields }) => fields[0] === `${name}${JOINED_SUFFIX}`)?.from
   if (from === undefined || others.length > 0)
     throw invalidParameter('none', 'must be left out: only a count by form, project, dispatch or agent has it')
   // What a filter by an id leaves out is no group either.
@@ -160,9 +159,9 @@ const absentIn = async (reader: Reader, by: readonly string[], kept: Kept, param
   const stages = [{ $limit: MAX_TOP + 1 }, { $project: { _id: 1 } }] as const
   const query = Query.in(reader.scope, from, Object.values(conditions), stages)
   const { documents } = await reader.read(query)
-  if (Math.max(kept.groups, documents.length) > MAX_TOP)
+  if (Math.max(counted.groups, documents.length) > MAX_TOP)
     throw invalidParameter('none', `must be left out: there are more than ${MAX_TOP} ${from}`)
-  const named = new Set(kept.largest.map(({ values }) => values[0]))
+  const named = new Set(counted.largest.map(({ values }) => values[0]))
   const ids = documents.flatMap(({ bytes }) => stringOf(bytes, fieldOf(bytes, 0, '_id')) ?? [])
   return ids
     .filter((id) => !named.has(id))

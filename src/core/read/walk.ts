@@ -30,7 +30,7 @@ export const readOn = async (
       : [field === '_id' ? { _id: { $gte: '' } } : undefined]
   // A condition on the id finds texts alone. A walk must not end as if the others did not exist.
   if (field === '_id') ranges.push({ _id: { $type: OTHER_ID_TYPES } })
-  const found = await readRanges(ranges, perPage + 1, 2, rowsOf(read, order))
+  const found = await readRanges(ranges, perPage + 1, 2, readRows(read, order))
   return cut(found, field, (rows, following) => {
     if (following === undefined) return { next: undefined }
     const next = startBehind(rows.at(-1) as BsonDocument, following, field, false)
@@ -51,7 +51,7 @@ export const startBehind = (
   return next && { position: next, isBackward, isInclusive: true }
 }
 
-export const rowsOf =
+export const readRows =
   (read: ReadSlice, order: Order, skip = 0) =>
   async (range: Condition | undefined, limit: number) =>
     (await read(order, { range, skip, limit })).documents

@@ -103,15 +103,15 @@ const leadsTo = (joins: Joins, name: string, { type }: Element): boolean =>
 
 /** The document at `start`, with the ids in its fields replaced by documents. */
 function* embedded(joins: Joins, bytes: Buffer, start = 0, path = ''): Generator<void, Buffer> {
-  const parts: Buffer[] = []
+  const slices: Buffer[] = []
   let from = start + 4
   for (const element of elements(bytes, start)) {
     const name = path + element.name
     const join = joins.get(name)
     if (leadsTo(joins, name, element)) {
-      parts.push(bytes.subarray(from, element.at), yield* embedded(joins, bytes, element.at, `${name}.`))
+      slices.push(bytes.subarray(from, element.at), yield* embedded(joins, bytes, element.at, `${name}.`))
     } else if (join === undefined || element.type === Bson.null || element.type === Bson.undefined) {
-      parts.push(bytes.subarray(from, element.next))
+      slices.push(bytes.subarray(from, element.next))
     } else if (element.type === Bson.array) {
       const items: Buffer[] = []
       let count = 0
@@ -120,11 +120,11 @@ function* embedded(joins: Joins, bytes: Buffer, start = 0, path = ''): Generator
         count += 1
         if (count % VALUES_PER_STEP === 0) yield
       }
-      parts.push(bytes.subarray(from, element.at), bsonDocument(items))
-    } else parts.push(...replaced(join, bytes, element, bytes.subarray(from + 1, element.at)))
+      slices.push(bytes.subarray(from, element.at), bsonDocument(items))
+    } else slices.push(...replaced(join, bytes, element, bytes.subarray(from + 1, element.at)))
     from = element.next
   }
-  return bsonDocument(parts)
+  return bsonDocument(slices)
 }
 
 /** An element with the document in place of its id. Items of arrays keep their names, which errors show. */

@@ -79,14 +79,14 @@ export interface StoredIndex {
 /** Does work, and takes its time. */
 export type Timed = <T>(work: () => Promise<T>) => Promise<T>
 
-/** Reads what is kept. What it waits for besides its timed work does not count. */
+/** Reads what is not in the cache. What it waits for besides its timed work does not count. */
 export type Read<T> = (timed: Timed) => Promise<T>
 
-export interface KeptTotals {
-  /** What is read by a query of all its matches, or was read before and is kept as totals are. */
-  keep<T>(query: Query, read: Read<T>): Promise<T>
-  /** Whether the count or another result of a query is kept, or took little time when it was last read. */
-  isQuick(query: Query): boolean
+export interface Cache {
+  /** What is in the cache under a key, or is read now. */
+  cached<T>(key: string, read: Read<T>): Promise<T>
+  /** Whether the result of a key is in the cache, or took little time when it was last read. */
+  isQuick(key: string): boolean
 }
 
 /** Times by the clock of the database, in milliseconds. */

@@ -10,13 +10,13 @@ const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i
  * antimeridian. If it names none, the result is what is wrong with it.
  */
 export const boxOf = (text: string): Box | string => {
-  const parts = text.split(',')
-  const bad = parts.find((part) => !NUMBER.test(part))
+  const texts = text.split(',')
+  const bad = texts.find((each) => !NUMBER.test(each))
   if (bad !== undefined) return 'has a value that is not a number'
-  if (parts.length !== 4 && parts.length !== 6) return `has ${parts.length} numbers`
-  const numbers = parts.map(Number)
+  if (texts.length !== 4 && texts.length !== 6) return `has ${texts.length} numbers`
+  const numbers = texts.map(Number)
   const [west, south] = numbers as [number, number]
-  const [east, north] = numbers.slice(parts.length / 2) as [number, number]
+  const [east, north] = numbers.slice(texts.length / 2) as [number, number]
   if (Math.max(Math.abs(west), Math.abs(east)) > MAX_LONGITUDE) return 'has a longitude beyond 180 degrees'
   if (Math.max(Math.abs(south), Math.abs(north)) > MAX_LATITUDE) return 'has a latitude beyond 90 degrees'
   if (south > north) return 'has a first latitude that is greater than its second'

@@ -18,7 +18,7 @@ export const FORMAT = 4
 /** A change of the schemas changes the responses as well. */
 const VERSION = hash('sha1', JSON.stringify([FORMAT, ...namedSchemas.values(), ...listedSchemas.values()])).slice(0, 8)
 
-/** A hash of many values, for the tag of what is kept. */
+/** A hash of many values, for the tag of what is in the cache. */
 export function* hashOf(values: Iterable<unknown>): Generator<void, string> {
   const all = createHash('sha1')
   const isSliceOver = slices()
@@ -33,12 +33,12 @@ export function* hashOf(values: Iterable<unknown>): Generator<void, string> {
 /**
  * The entity tag of a response. It is weak, because the same tag is used for every content coding. It yields between its
  * steps (see src/core/limits/work.ts).
- * @param besides what the response contains besides its documents
+ * @param values what the response contains besides its documents
  * @param without what the caller does not see. A caller that sees more has other tags
  */
 export function* etagOf(
   documents: readonly BsonDocument[],
-  besides?: unknown,
+  values?: unknown,
   without?: Without,
 ): Generator<void, string> {
   const all = createHash('sha1')
@@ -54,6 +54,6 @@ export function* etagOf(
       yield
     }
   }
-  all.update(JSON.stringify([besides, without]))
+  all.update(JSON.stringify([values, without]))
   return `W/"${VERSION}.${all.digest('base64url')}"`
 }

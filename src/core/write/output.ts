@@ -7,11 +7,11 @@ import { MAX_RESPONSE_BYTES, ResponseTooLarge } from './errors.js'
 const FIRST_SIZE = 256 * 1024
 /** Smaller responses are copied, which is cheaper than lending the buffer. */
 const LEAST_LENT = 4096
-/** The largest buffer that is kept for later responses, and the maximum number of such buffers. */
-const MOST_KEPT_BYTES = 16 * FIRST_SIZE
-const MOST_KEPT = 16
+/** The largest buffer that is spared for later responses, and the maximum number of such buffers. */
+const MOST_SPARE_BYTES = 16 * FIRST_SIZE
+const MOST_SPARE = 16
 
-const kept: Bytes[] = []
+const spare: Bytes[] = []
 const lent = new WeakSet<ArrayBufferLike>()
 
 /** Returns the buffer of a response that was sent, so that it can be reused. Other buffers are ignored. */
@@ -20,13 +20,13 @@ export const giveBack = ({ buffer }: Uint8Array): void => {
 }
 
 const keep = (bytes: Bytes): void => {
-  if (kept.length < MOST_KEPT && bytes.bytes.length <= MOST_KEPT_BYTES) kept.push(bytes)
+  if (spare.length < MOST_SPARE && bytes.bytes.length <= MOST_SPARE_BYTES) spare.push(bytes)
 }
 
-/** A buffer of at least this size: a kept one if there is one, otherwise a new one. */
+/** A buffer of at least this size: a spare one if there is one, otherwise a new one. */
 const bufferOf = (size: number): Bytes => {
-  const index = kept.findIndex(({ bytes }) => bytes.length >= size)
-  return kept.splice(index, index === -1 ? 0 : 1)[0] ?? new Bytes(Buffer.allocUnsafeSlow(size))
+  const index = spare.findIndex(({ bytes }) => bytes.length >= size)
+  return spare.splice(index, index === -1 ? 0 : 1)[0] ?? new Bytes(Buffer.allocUnsafeSlow(size))
 }
 
 export class Output {

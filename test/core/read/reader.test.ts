@@ -3,13 +3,12 @@ import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
 import { FairScheduler, SMALL } from '../../../src/core/limits/scheduler.js'
 import { entries } from '../../../src/core/pipelines/entries.js'
-import { Query } from '../../../src/core/pipelines/stages.js'
 import { projectionOf } from '../../../src/core/read/projection.js'
 import { withQuestions } from '../../../src/core/read/question-keys.js'
 import { Reader } from '../../../src/core/read/reader.js'
+import { withCache } from '../../../src/core/store/cache.js'
 import { embeddedStore } from '../../../src/core/store/embedded.js'
 import { QueryTimeout } from '../../../src/core/store/store.js'
-import { keepTotals } from '../../../src/core/store/totals.js'
 import { listQuery } from '../../support/queries.js'
 import { testStore } from '../../support/store.js'
 import { a } from '../../support/tenants.js'
@@ -77,7 +76,7 @@ t.test('counting is a large task, unless it is quick, and the request runs nothi
     const scheduler = oneAtATime()
     const ticket = await testTicket(scheduler)
     const count = async () => scheduler.all.running.large * 10 + scheduler.all.running.small
-    const store = { ...keepTotals({ ...embeddedStore(), count }, 1000), isQuick: () => isQuick }
+    const store = { ...withCache({ ...embeddedStore(), count }, 1000), isQuick: () => isQuick }
     const running = await new Reader(store, scope, ticket).count({ resource: entries, conditions: {} })
     t.same(scheduler.all.running, { large: 0, small: 1 }, 'it has ended, and the request goes on')
     return running
@@ -167,8 +166,7 @@ t.test('while a page of a walk is used, the next one is read', async (t) => {
 t.test('what several callers share goes on when the first of them leaves', async (t) => {
   const scheduler = oneAtATime()
   const leaving = new AbortController()
-  const store = keepTotals(testStore(t), 30_000)
-  const query = Query.in(scope, 'entries', [], [])
+  const store = withCache(testStore(t), 30_000)
   let go = (): void => {}
   const gone = new Promise<void>((resolve) => {
     go = resolve
@@ -181,7 +179,7 @@ t.test('what several callers share goes on when the first of them leaves', async
     })
   const first = new Reader(store, scope, await testTicket(scheduler, leaving.signal))
   const second = new Reader(store, scope, await testTicket(new FairScheduler(scheduler.options)))
-  const results = [first, second].map((reader) => reader.kept(query, read))
+  const results = [first, second].map((reader) => reader.cached({ of: 'test' }, read))
   leaving.abort(new Error('left'))
   const left = t.rejects(results[0] as Promise<string>, { message: 'left' })
   go()
@@ -205,7 +203,7 @@ t.test('beside two keys that walk and two that count, a third key is next with a
       turns.push(key)
       return work
     }
-    const store = keepTotals(
+    const store = withCache(
       {
         ...stored,
         aggregate: (...query) => note(stored.aggregate(...query)),

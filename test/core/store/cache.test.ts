@@ -6,9 +6,9 @@ import t from 'tap'
 import { entries as entryResource } from '../../../src/core/pipelines/entries.js'
 import type { Query } from '../../../src/core/pipelines/stages.js'
 import { invalidParameter } from '../../../src/core/problems/problems.js'
+import { withCache } from '../../../src/core/store/cache.js'
 import { embeddedStore } from '../../../src/core/store/embedded.js'
 import { QueryTimeout, type Store, StoreUnavailable } from '../../../src/core/store/store.js'
-import { keepTotals as keepingStore } from '../../../src/core/store/totals.js'
 import { listQuery } from '../../support/queries.js'
 import { leftToGate } from '../../support/thorough.js'
 
@@ -16,9 +16,14 @@ const listing = { sortBy: 'id', sortOrder: 'asc', page: 1, perPage: 50 } as cons
 const entries = (organisation = 'a', status?: string) =>
   listQuery(entryResource, { organisation }, { ...listing, ...(status && { status }) })
 
-const keepTotals = (store: Store, ...options: [maxAgeMs: number, now: () => number]) => {
-  const kept = keepingStore(store, ...options)
-  return { ...kept, count: (query: Query) => kept.keep(query, (timed) => timed(() => store.count(query))) }
+const keyOf = ({ collection, match }: Query): string => JSON.stringify([collection, match])
+
+const cachedCounts = (store: Store, ...options: [maxAgeMs: number, now: () => number]) => {
+  const cache = withCache(store, ...options)
+  return {
+    count: (query: Query) => cache.cached(keyOf(query), (timed) => timed(() => store.count(query))),
+    isQuick: (query: Query) => cache.isQuick(keyOf(query)),
+  }
 }
 
 /** A store whose counts are 1, 2, 3 …. Each takes `cost` milliseconds of a clock that does not move otherwise. */
@@ -34,16 +39,16 @@ const slowStore = (cost: number) => {
 
 t.test('Equal counts at the same time run once', async (t) => {
   const { clock, store, now } = slowStore(1)
-  const kept = keepTotals(store, 30_000, now)
-  t.same(await Promise.all([kept.count(entries()), kept.count(entries())]), [1, 1])
+  const cache = cachedCounts(store, 30_000, now)
+  t.same(await Promise.all([cache.count(entries()), cache.count(entries())]), [1, 1])
   t.equal(clock.counts, 1)
 })
 
 t.test('Each organisation, filter and collection has its own total', async (t) => {
   const { store, now } = slowStore(1)
-  const kept = keepTotals(store, 30_000, now)
+  const cache = cachedCounts(store, 30_000, now)
   const others = [entries('a'), entries('b'), entries('a', 'accepted'), { ...entries('a'), collection: 'dispatches' }]
-  t.same(await Promise.all(others.map((query) => kept.count(query as never))), [1, 2, 3, 4])
+  t.same(await Promise.all(others.map((query) => cache.count(query as never))), [1, 2, 3, 4])
 })
 
 t.test('A total is kept for twenty times its cost, and no longer than the maximum age', async (t) => {
@@ -53,30 +58,30 @@ t.test('A total is kept for twenty times its cost, and no longer than the maximu
     [5000, 30_000],
   ] as const) {
     const { clock, store, now } = slowStore(cost)
-    const kept = keepTotals(store, 30_000, now)
-    await kept.count(entries())
+    const cache = cachedCounts(store, 30_000, now)
+    await cache.count(entries())
     clock.time += age
-    t.equal(await kept.count(entries()), 1, `after ${age} ms`)
+    t.equal(await cache.count(entries()), 1, `after ${age} ms`)
     clock.time += 1
-    t.equal(await kept.count(entries()), 2, `${cost} ms: after a millisecond more`)
+    t.equal(await cache.count(entries()), 2, `${cost} ms: after a millisecond more`)
   }
 })
 
 t.test('A maximum age of 0 counts every time', async (t) => {
   const { store, now } = slowStore(100)
-  const kept = keepTotals(store, 0, now)
-  t.same(await Promise.all([kept.count(entries()), kept.count(entries())]), [1, 2])
+  const cache = cachedCounts(store, 0, now)
+  t.same(await Promise.all([cache.count(entries()), cache.count(entries())]), [1, 2])
 })
 
 t.test('A count is quick while its total is kept, or if it took little time', async (t) => {
   const { clock, store, now } = slowStore(19)
-  const kept = keepTotals(store, 30_000, now)
-  t.notOk(kept.isQuick(entries()), 'nobody knows')
-  await kept.count(entries())
+  const cache = cachedCounts(store, 30_000, now)
+  t.notOk(cache.isQuick(entries()), 'nobody knows')
+  await cache.count(entries())
   clock.time += 10_000
-  t.ok(kept.isQuick(entries()), 'it took 19 ms')
+  t.ok(cache.isQuick(entries()), 'it took 19 ms')
   const slow = slowStore(20)
-  const slowlyKept = keepTotals(slow.store, 30_000, slow.now)
+  const slowlyKept = cachedCounts(slow.store, 30_000, slow.now)
   await slowlyKept.count(entries())
   t.ok(slowlyKept.isQuick(entries()), 'it is kept')
   slow.clock.time += 10_000
@@ -90,10 +95,10 @@ t.test('A failed count is not kept', async (t) => {
     if (isDown) throw new StoreUnavailable('gone')
     return store.count()
   }
-  const kept = keepTotals({ ...store, count }, 30_000, now)
-  await t.rejects(kept.count(entries()), StoreUnavailable)
+  const cache = cachedCounts({ ...store, count }, 30_000, now)
+  await t.rejects(cache.count(entries()), StoreUnavailable)
   isDown = false
-  t.equal(await kept.count(entries()), 1)
+  t.equal(await cache.count(entries()), 1)
 })
 
 t.test('A count that took too long or was too much is not made again at once', async (t) => {
@@ -103,14 +108,14 @@ t.test('A count that took too long or was too much is not made again at once', a
       await store.count()
       throw failure
     }
-    const kept = keepTotals({ ...store, count }, 30_000, now)
+    const cache = cachedCounts({ ...store, count }, 30_000, now)
     for (const [age, counts] of [
       [0, 1],
       [200, 1],
       [1, 2],
     ] as const) {
       clock.time += age
-      await t.rejects(kept.count(entries()), failure)
+      await t.rejects(cache.count(entries()), failure)
       t.equal(clock.counts, counts)
     }
   }
@@ -129,11 +134,11 @@ t.test('No failure is kept longer than a moment, whatever it cost', async (t) =>
       await store.count()
       throw new QueryTimeout(new Error('late'))
     }
-    const kept = keepTotals({ ...store, count }, maxAgeMs, now)
+    const cache = cachedCounts({ ...store, count }, maxAgeMs, now)
     const counts: number[] = []
     for (const more of [0, age, 1]) {
       clock.time += more
-      await kept.count(entries()).catch(() => {})
+      await cache.count(entries()).catch(() => {})
       counts.push(clock.counts)
     }
     found.push(counts)
@@ -148,8 +153,8 @@ t.test('No failure is kept longer than a moment, whatever it cost', async (t) =>
 t.test('What is stale goes, although nobody asks for it again', { skip: leftToGate }, async () => {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
-  const kept = keepingStore(embeddedStore(), 30_000)
-  const read = async () => new WeakRef(await kept.keep(entries(), async () => ({ bytes: 1 })))
+  const cache = withCache(embeddedStore(), 30_000)
+  const read = async () => new WeakRef(await cache.cached('a', async () => ({ bytes: 1 })))
   const total = await read()
   // If it never goes, the test times out.
   while (total.deref() !== undefined) {
@@ -160,12 +165,12 @@ t.test('What is stale goes, although nobody asks for it again', { skip: leftToGa
 
 t.test('What says that it takes a part of a byte is kept', async (t) => {
   const { clock, store, now } = slowStore(10)
-  const kept = keepTotals(
+  const cache = cachedCounts(
     { ...store, count: async () => ({ bytes: 0.5, count: await store.count() }) as never },
     30_000,
     now,
   )
-  for (let n = 0; n < 2; n++) await kept.count(entries())
+  for (let n = 0; n < 2; n++) await cache.count(entries())
   t.equal(clock.counts, 1)
 })
 
@@ -181,10 +186,10 @@ t.test('A count that is pushed out of the cache while it runs gives its total', 
     isFirst = false
     return total as Promise<number>
   }
-  const kept = keepTotals({ ...store, count }, 30_000, now)
-  const first = kept.count(entries())
-  for (let i = 0; i < 17; i++) await kept.count(entries('a', `status-${i}`))
-  await kept.count(entries('a', 'status-0'))
+  const cache = cachedCounts({ ...store, count }, 30_000, now)
+  const first = cache.count(entries())
+  for (let i = 0; i < 17; i++) await cache.count(entries('a', `status-${i}`))
+  await cache.count(entries('a', 'status-0'))
   t.equal(clock.counts, 18, 'the first of the others was pushed out')
   end(7)
   t.equal(await first, 7)
