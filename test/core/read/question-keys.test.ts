@@ -1,4 +1,4 @@
-// The text of a question that is kept says how much memory it takes.
+// The text of a question in the cache says how much memory it takes.
 import { BSON } from 'mongodb'
 import t from 'tap'
 import { BsonDocument } from '../../../src/core/bson/reader.js'
@@ -6,26 +6,26 @@ import { questionOf } from '../../../src/core/read/question-keys.js'
 import type { Reader } from '../../../src/core/read/reader.js'
 import { questionKey } from '../../../src/core/write/question-columns.js'
 
-t.test('what is kept of a question counts its text, also where no question has the key', async (t) => {
+t.test('what the cache has of a question counts its text, also where no question has the key', async (t) => {
   const question = 'x'.repeat(500_000)
   const document = new BsonDocument('entries', Buffer.from(BSON.serialize({ answers: [{ question }] })))
-  const kept: { bytes?: number }[] = []
+  const results: { bytes?: number }[] = []
   const reader = {
     scope: { organisation: 'org-a' },
     select: () => ({}),
     each: (_selection: unknown, use: (rows: readonly unknown[]) => unknown) => use([document]),
-    async kept(_query: unknown, read: (shared: unknown) => Promise<{ bytes?: number }>) {
+    async cached(_key: unknown, read: (shared: unknown) => Promise<{ bytes?: number }>) {
       const result = await read(reader)
-      kept.push(result)
+      results.push(result)
       return result
     },
   }
   const find = (key: string) => questionOf(reader as unknown as Reader, 'form', key, 'by')
   t.equal(await find(questionKey(question)), question)
   await t.rejects(find('0123456789ab'))
-  const [found = {}, missing = {}] = kept
+  const [found = {}, missing = {}] = results
   t.ok(
     Number(found.bytes) >= 2 * question.length && Number(missing.bytes) > 0,
-    JSON.stringify(kept.map((each) => each.bytes)),
+    JSON.stringify(results.map((each) => each.bytes)),
   )
 })
