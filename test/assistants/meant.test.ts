@@ -68,15 +68,19 @@ t.test('a value that was taken for another spelling is said', { skip: leftToGate
   t.notOk('notes' in right)
 })
 
-t.test('of several like spellings, one in another case is meant, and otherwise all of them are said', async (t) => {
-  const place = (state: string) => ({ location: { state } })
-  const { ask, call } = await prepare(t, [place('Йошкар'), place('Иошкар'), place('Tại'), place('Tai')])
-  const { notes } = await ask<{ notes: string[] }>('count_entries', { by: 'status', state: 'йошкар' })
-  t.same(notes, ['state "йошкар" was taken for "Йошкар"'])
-  t.match(errorOf(await call('find_entries', { state: 'tái' })), {
-    errors: [{ name: 'state', message: 'has a value that several values are like: allowed has them' }],
-  })
-})
+t.test(
+  'of several like spellings, one in another case is meant, and otherwise all of them are said',
+  { skip: leftToGate },
+  async (t) => {
+    const place = (state: string) => ({ location: { state } })
+    const { ask, call } = await prepare(t, [place('Йошкар'), place('Иошкар'), place('Tại'), place('Tai')])
+    const { notes } = await ask<{ notes: string[] }>('count_entries', { by: 'status', state: 'йошкар' })
+    t.same(notes, ['state "йошкар" was taken for "Йошкар"'])
+    t.match(errorOf(await call('find_entries', { state: 'tái' })), {
+      errors: [{ name: 'state', message: 'has a value that several values are like: allowed has them' }],
+    })
+  },
+)
 
 /** Entries of a form with many questions, whose answers differ. */
 const survey = (questions: readonly string[], entries: number, answer = (n: number, i: number) => `${n} and ${i}`) =>

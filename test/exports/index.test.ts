@@ -352,7 +352,7 @@ t.test('an error before the first byte is a usual problem', async (t) => {
   }
 })
 
-t.test('a record that does not fit ends an export, unless it is to be left out', async (t) => {
+t.test('a record that does not fit ends an export, unless it is to be left out', { skip: leftToGate }, async (t) => {
   const lines: string[] = []
   const store = await many(t)
   await store.insert('entries', [a.entry(1, { _id: 'e000200x', answers: 'none' as never })])
