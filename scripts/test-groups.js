@@ -13,8 +13,8 @@ const CHANGES_OPTIONS = /^t\.(?!test\()/m
 const isOnServer = process.env.TEST_MONGODB_URI !== undefined
 
 /**
- * At most so many files run in a process. Code that is warm runs several times as fast, so there is a process for each of two cores. Tests on
- * a server wait for it most of the time, so they have more.
+ * At most so many files run in a process. Warm code is faster, so there are few processes: one for each of two cores.
+ * Tests on a server wait for it most of the time, so they have more.
  */
 const FILES = isOnServer ? 12 : 66
 

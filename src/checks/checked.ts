@@ -22,7 +22,7 @@ const [CHARACTER_BYTES, ROW_BYTES] = [2, 40]
 const openChecks = jobsOf<ChecksOptions>(new URL('./job.js', import.meta.url))
 
 /**
- * Checks entries, of all agents. If `shown` is given, only its rows are there. A caller that does not see places has none.
+ * Checks entries, of all agents. If `shown` is given, the rows are those of this agent alone. A caller that does not see places has none.
  * @throws the problem `invalid_parameter` if they are too many or too large
  */
 export const checkedEntries = async (reader: Reader, query: ChecksQuery, shown?: string) => {

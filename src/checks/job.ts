@@ -18,7 +18,7 @@ export interface ChecksOptions {
   readonly most: number
   /** Of the clock by which agents have days. */
   readonly changes: readonly Change[]
-  /** The agent who alone has rows. */
+  /** If it is given, no other agent has rows. */
   readonly shown: string | undefined
 }
 

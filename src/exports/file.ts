@@ -27,10 +27,7 @@ export interface Wanted {
  * were read so far, and left out.
  * @throws the problem `invalid_parameter` if there are more questions than columns, or more records than rows of a sheet
  */
-export const openFile = async (
-  reader: Reader,
-  asked: Wanted,
-): Promise<{ parts: AsyncGenerator<Buffer, void>; read: FileAnswer['read']; left: readonly Unreadable[] }> => {
+export const openFile = async (reader: Reader, asked: Wanted): Promise<Pick<FileAnswer, 'parts' | 'read' | 'left'>> => {
   const { exported, format } = asked
   const listing = await withQuestions(reader, asked.listing)
   const wanted = { ...asked, listing }

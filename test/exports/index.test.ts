@@ -409,6 +409,7 @@ t.test(
     const left = reads
     await setTimeout(200)
     t.equal(reads, left)
+    t.match(String(await app.metrics?.text()), /^field_data_response_memory_ratio 0$/m, 'nothing is held any more')
     t.ok(left <= unread + 1)
   },
 )

@@ -7,7 +7,7 @@ import { MAX_RESPONSE_BYTES, ResponseTooLarge } from './errors.js'
 const FIRST_SIZE = 256 * 1024
 /** Smaller responses are copied, which is cheaper than lending the buffer. */
 const LEAST_LENT = 4096
-/** The largest buffer that is spared for later responses, and the maximum number of such buffers. */
+/** The largest buffer that waits for later responses, and how many such buffers wait at most. */
 const MOST_SPARE_BYTES = 16 * FIRST_SIZE
 const MOST_SPARE = 16
 
