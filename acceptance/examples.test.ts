@@ -15,6 +15,7 @@ import { listen, type TestApp, testApp } from '../test/support/app.js'
 import { freePort, printed, startProgram } from '../test/support/process.js'
 import { mongoSettings, ownDatabase } from '../test/support/store.js'
 import { A, a, B, fillTenants } from '../test/support/tenants.js'
+import { runs } from '../test/support/thorough.js'
 
 const server = process.env.TEST_MONGODB_URI
 const python = ['python3', 'python'].find((name) => {
@@ -53,7 +54,7 @@ db.commit()`
 const PER_ROUND = 3000
 /** Less than usual, so that an example that asks for more than the service allows fails. */
 const MAX_PER_PAGE = '400'
-const ROUNDS = server === undefined ? 1 : 2
+const ROUNDS = runs(1, 2)
 
 const entries = (round: number, from = 0) =>
   Array.from({ length: PER_ROUND - from }, (_, i) =>
