@@ -22,7 +22,7 @@ const FILES = isOnServer ? 12 : 66
 const FOLDER = `dist/groups/${process.pid}`
 const SECONDS = `dist/test-seconds${isOnServer ? '-on-server' : ''}.json`
 
-/** The seconds of each file when it last ran in a group. A file that is not there counts as one second. */
+/** The seconds of each file when it last ran in a group. Its size stands for them where it has not run. */
 const secondsOfLastRun = () => {
   try {
     return JSON.parse(readFileSync(SECONDS, 'utf8'))
@@ -60,7 +60,7 @@ const spread = (files, secondsOf) => {
 /** Writes a module for each process, which writes down its seconds. Returns these modules, the slowest first. */
 export const testGroups = (files, isCoverage) => {
   const seconds = secondsOfLastRun()
-  const secondsOf = (file) => seconds[file] ?? 1
+  const secondsOf = (file) => seconds[file] ?? statSync(file).size / 10_000
   const countsFor = (file) => !isCoverage || coverageMap(file) !== null
   const together = files.filter((file) => !needsProcess(file))
   const groups = [
