@@ -32,9 +32,19 @@ const DIFFERENT = { entries: usually(600, 6), answers: 1000 }
 const TYPES = { entries: usually(100, 1), characters: 1_000_000 }
 /** Entries of 1.1 MB, of short answers to different questions. */
 const LONG = { entries: usually(50, 2), answers: usually(11_000, 110) }
+/** Numbers that answer one question, low and high in turns. */
+const NUMBERS = { entries: usually(60, 2), answers: usually(10_000, 100) }
+/** The entries of one agent. */
+const BUSY = usually(400_000, 400)
+/** The words of one answer. */
+const WORDS = usually(700_000, 700)
+/** Forms with one entry each. */
+const SINGLE = usually(60_000, 600)
+/** Entries that answer long questions by a number. One number is far from the others. */
+const TEXTS = { entries: 30, questions: usually(5, 1), characters: 500_000 }
 const QUESTIONS = ['First?', 'Second?'] as const
 /** The id of the document in `seeds` that tells that everything is there. */
-const COMPLETE = 'attacks-by-long-answers'
+const COMPLETE = 'attacks-by-checks'
 const KEYS = 5
 const AT_ONCE = 16
 const BEFORE_MS = 500
@@ -109,7 +119,10 @@ const prepare = async (uri: string, say: (text: string) => void) => {
       for (const owner of [attacker, other]) await insert(owner, `wide-${owner}`, WIDE.count, () => wide(WIDE.bytes))
 
       const form = (_id: string) => ({ ...sample<FormDocument>('forms'), _id, organisation: attacker })
-      await store.upsert('forms', ['even', 'uneven', 'many', 'places', 'different', 'types', 'long'].map(form))
+      await store.upsert(
+        'forms',
+        ['even', 'uneven', 'many', 'places', 'different', 'types', 'long', 'numbers', 'words', 'texts'].map(form),
+      )
       const answers = (...given: string[][]) =>
         given.map((answer, n) => ({ type: 'choices', question: QUESTIONS[n] as string, answer }))
       const choices = (count: number, from = 0) => Array.from({ length: count }, (_, n) => `Choice number ${from + n}`)
@@ -133,6 +146,23 @@ const prepare = async (uri: string, say: (text: string) => void) => {
         answer: `${n}`,
       }))
       await insert(attacker, 'long', LONG.entries, () => ({ form: 'long', answers: long }))
+      const numbers = Array.from({ length: NUMBERS.answers }, (_, n) => ({
+        ...{ type: 'number', question: QUESTIONS[0], answer: `${n % 2 === 0 ? n : 1e6 - n}` },
+      }))
+      await insert(attacker, 'numbers', NUMBERS.entries, () => ({ form: 'numbers', answers: numbers }))
+      const time = (n: number) => new Date(Date.UTC(2020) + n * 60_000)
+      await insert(attacker, 'busy', BUSY, (n) => ({ dispatch: 'busy', agent: 'busy', createdAt: time(n) }))
+      const words = {
+        type: 'multiChoice',
+        question: QUESTIONS[0],
+        answer: Array.from({ length: WORDS }, (_, n) => `${n}`),
+      }
+      await insert(attacker, 'words', 1, () => ({ form: 'words', answers: [words] }))
+      await insert(attacker, 'single', SINGLE, (n) => ({ dispatch: 'single', form: `single-${n}` }))
+      const texts = Array.from({ length: TEXTS.questions }, (_, n) => `${n} ${'x'.repeat(TEXTS.characters)}`)
+      const answered = (n: number) =>
+        texts.map((question) => ({ type: 'number', question, answer: `${n === 0 ? 1e6 : n}` }))
+      await insert(attacker, 'texts', TEXTS.entries, (n) => ({ form: 'texts', answers: answered(n) }))
       await store.ensureIndexes()
       await store.insert('seeds', [{ _id: COMPLETE, createdAt: new Date() }])
       say('the database of attacks is ready')
@@ -211,11 +241,9 @@ export const attacks = async (server: string, ms: number, say: (text: string) =>
     (_, n) => `/v1/entries?perPage=1&createdSince=2000-01-01T00:00:${n % 60}.${n}Z`,
   )
   const [first, second] = QUESTIONS.map(questionKey)
-  const anew = Array.from(
-    { length: 1000 },
-    (_, n) =>
-      `/v1/summaries/entries?form=many&by=agent&createdBefore=2100-01-01T00:00:00.${String(n).padStart(3, '0')}Z`,
-  )
+  const anew = (path: string) =>
+    Array.from({ length: 1000 }, (_, n) => `${path}&createdBefore=2100-01-01T00:00:00.${String(n).padStart(3, '0')}Z`)
+  const checks = (filter: string) => `/v1/checks/agents?${filter}`
   const all = { keys: keys.slice(0, 1), callers: AT_ONCE, pipelined: 1 }
   const counting = { ...all, isTooMuch: true }
   const leaving = { ...all, leaveAfterMs: 15 }
@@ -232,7 +260,7 @@ export const attacks = async (server: string, ms: number, say: (text: string) =>
   const slow: Attack[] = [
     ['300 and 300 choices', { ...counting, paths: [`/v1/summaries/entries?form=even&by=${first},${second}`] }],
     ['90,000 choices and one', { ...counting, paths: [`/v1/summaries/entries?form=uneven&by=${first},${second}`] }],
-    ['100,000 groups, counted anew', { ...counting, paths: anew }],
+    ['100,000 groups, counted anew', { ...counting, paths: anew('/v1/summaries/entries?form=many&by=agent') }],
     [
       '10,000 groups with long texts, by four keys eight at once',
       {
@@ -240,13 +268,17 @@ export const attacks = async (server: string, ms: number, say: (text: string) =>
         paths: ['/v1/summaries/entries?form=places&by=location.state&top=10000'],
       },
     ],
+    ['checks anew', { ...counting, paths: anew('/v1/checks/agents?form=many') }],
+    ['two checks of 400,000 entries of an agent', { ...counting, callers: 2, paths: anew(checks('dispatch=busy')) }],
+    ['600,000 numbers, checked', { ...counting, paths: anew(checks('form=numbers')) }],
     [
-      'checks anew',
-      {
-        ...counting,
-        paths: anew.map((path) => path.replace('summaries/entries?form=many&by=agent&', 'checks/agents?')),
-      },
+      '600,000 numbers, their percentiles',
+      { ...counting, paths: anew(`/v1/summaries/entries?form=numbers&by=agent&measure=${first}`) },
     ],
+    ['700,000 words, checked', { ...counting, paths: anew(checks('form=words')) }],
+    ['700,000 words, their questions', { ...counting, paths: ['/v1/forms/words/questions'] }],
+    ['60,000 forms of one entry', { ...counting, paths: anew(checks('dispatch=single')) }],
+    ['texts of 500 KB', { ...counting, paths: anew(checks('form=texts')) }],
     ['600,000 different answers', { ...counting, paths: ['/v1/forms/different/questions'] }],
     ['types of 1 MB', { ...counting, paths: ['/v1/forms/types/questions'] }],
     ['entries of 1.1 MB, their questions', { ...counting, paths: ['/v1/forms/long/questions'] }],
