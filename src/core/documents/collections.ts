@@ -45,6 +45,7 @@ const oneOf = <const V extends readonly string[]>(values: V) =>
 const sortedName = Type.String({ maxLength: 250 })
 const optionalText = Type.Optional(Type.String())
 const optionalInstant = Type.Optional(instant)
+const authored = { createdBy: Type.Optional(id), modifiedBy: Type.Optional(id) }
 const upTo50 = <T extends TSchema>(item: T) =>
   Type.Optional(Type.Array(item, { minItems: 1, maxItems: 50, uniqueItems: true }))
 const dateOrNone = Type.Optional(Type.Union([Type.Date(), Type.Null()]))
@@ -66,11 +67,7 @@ const collection = <P extends TProperties>(filters: readonly string[], propertie
 })
 
 export const collections = {
-  organisations: collection([], {
-    _id: organisationId,
-    name: Type.String(),
-    ...dated,
-  }),
+  organisations: collection([], { _id: organisationId, name: Type.String(), ...dated }),
   users: collection(['status'], { ...person, role: Type.Optional(strict({ name: Type.String() })) }),
   agents: collection(['status'], {
     ...person,
@@ -88,13 +85,7 @@ export const collections = {
     reason: optionalText,
     ...dated,
   }),
-  projects: collection(['name'], {
-    ...owned,
-    name: sortedName,
-    createdBy: Type.Optional(id),
-    modifiedBy: Type.Optional(id),
-    ...dated,
-  }),
+  projects: collection(['name'], { ...owned, name: sortedName, ...authored, ...dated }),
   dispatches: collection(['dispatchType', 'status', 'form', 'project', 'recipients.agents', 'name'], {
     ...owned,
     instructions: Type.Optional(strict({ instructions: optionalText, attachments: Type.Array(Type.Unknown()) })),
@@ -107,8 +98,7 @@ export const collections = {
     form: Type.Optional(id),
     project: Type.Optional(id),
     totalExpectedEntries: Type.Optional(Type.Number()),
-    createdBy: Type.Optional(id),
-    modifiedBy: Type.Optional(id),
+    ...authored,
     ...dated,
   }),
   entries: collection(['status', 'form', 'agent', 'project', 'dispatch', 'location.state'], {
