@@ -186,15 +186,8 @@ export const UNSTAMPED = {
   $or: [{ [CHANGED_AT]: { $not: { $type: 'date' } } }, { [CHANGED_AT]: { $type: 'array' } }],
 }
 
-/** What replaces a deleted record. It has no `organisation`, so only queries for tombstones find it. */
-export interface Tombstone {
-  readonly _id: string
-  readonly deletedFrom: string
-  readonly deletedAt: Date
-}
-
+/** The fields of a tombstone, which replaces a deleted record. The second names the organisation in place of `organisation`. */
 export const DELETED_AT = 'deletedAt'
-/** The field that only tombstones have. It names the organisation in place of `organisation`. */
 export const DELETED_FROM = 'deletedFrom'
 
 const authors = { createdBy: 'users', modifiedBy: 'users' } as const

@@ -12,7 +12,6 @@ import {
   type Documents,
   isRecordCollection,
   type RecordCollection,
-  type Tombstone,
   UNSTAMPED,
 } from '../documents/collections.js'
 import { formerOf, keptOf } from '../documents/former.js'
@@ -112,7 +111,7 @@ export const embeddedStore = ({ now = () => new Date() } = {}): Store => {
     async remove(name, organisation, ids) {
       const stored = [...new Set(ids)].map((id) => table(name).find(id) ?? {})
       const found = stored.filter((record) => record.organisation === organisation)
-      const tombstone = { deletedFrom: organisation, deletedAt: now() } satisfies Omit<Tombstone, '_id'>
+      const tombstone = { deletedFrom: organisation, deletedAt: now() }
       table(name).put(found.map((record) => ({ ...project(record, keptOf(name)), ...tombstone })))
       return found.length
     },
