@@ -2,7 +2,8 @@
 // times. Only the service changes how long tombstones are kept: a command may run without its settings.
 import { type CollectionName, collections } from '../core/documents/collections.js'
 import type { Store } from '../core/store/store.js'
-import { CommandError, type MakeCommand, newCommand, table } from './run-command.js'
+import { CommandError, type MakeCommand, newCommand } from './run-command.js'
+import { table } from './table.js'
 
 const details = `
 How long an existing index keeps tombstones stays as it is. Every write pays for

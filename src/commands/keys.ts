@@ -7,22 +7,10 @@ import { type ApiKeyDocument, collections, type Only } from '../core/documents/c
 import { keyIdOf, redacted } from '../core/keys/format.js'
 import { keysOf, type StoredKey } from '../core/keys/keys.js'
 import type { Store } from '../core/store/store.js'
+import { BY, matching, nameOption, notEmpty, organisationId, requireOrganisation } from './arguments.js'
 import { missingReferences } from './load-references.js'
-import {
-  BY,
-  CommandError,
-  cellOf,
-  type MakeCommand,
-  matching,
-  nameOption,
-  newCommand,
-  newGroup,
-  notEmpty,
-  organisationId,
-  PROGRAM,
-  requireOrganisation,
-  table,
-} from './run-command.js'
+import { CommandError, type MakeCommand, newCommand, newGroup, PROGRAM } from './run-command.js'
+import { cellOf, table } from './table.js'
 
 const keyIdForms = 'as list shows it, with or without fda_ before it, or the whole key'
 

@@ -17,16 +17,10 @@ import {
   recordCollections,
 } from '../core/documents/collections.js'
 import type { Store } from '../core/store/store.js'
+import { notEmpty, organisationId, requireOrganisation } from './arguments.js'
 import { type Line, readLines } from './load-lines.js'
 import { missingReferences } from './load-references.js'
-import {
-  CommandError,
-  type MakeCommand,
-  newCommand,
-  notEmpty,
-  organisationId,
-  requireOrganisation,
-} from './run-command.js'
+import { CommandError, type MakeCommand, newCommand } from './run-command.js'
 
 /** Describes each collection: its fields as the stored schema has them, and a sample line. */
 const describeCollections = (): string =>

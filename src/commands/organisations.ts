@@ -6,21 +6,9 @@ import { type ApiKeyDocument, type OrganisationDocument, recordCollections } fro
 import { keysOf, REVOKED_MS } from '../core/keys/keys.js'
 import { Query } from '../core/pipelines/stages.js'
 import { QueryTimeout, type Store } from '../core/store/store.js'
-import {
-  BY,
-  CommandError,
-  cellOf,
-  type MakeCommand,
-  nameOption,
-  newCommand,
-  newGroup,
-  noOrganisation,
-  organisationId,
-  PROGRAM,
-  type Session,
-  table,
-  visible,
-} from './run-command.js'
+import { BY, nameOption, noOrganisation, organisationId } from './arguments.js'
+import { CommandError, type MakeCommand, newCommand, newGroup, PROGRAM, type Session, visible } from './run-command.js'
+import { cellOf, table } from './table.js'
 
 const addExample = "organisations add --name 'Savannah Field Research' --id savannah"
 

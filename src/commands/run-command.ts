@@ -2,9 +2,8 @@
 // done, 1 when it failed, also because of a setting, and 2 when it was called wrongly. Error messages go to standard error.
 import { createInterface } from 'node:readline'
 import { setTimeout } from 'node:timers/promises'
-import { Command, CommanderError, type CommandUnknownOpts, InvalidArgumentError } from '@commander-js/extra-typings'
+import { Command, CommanderError, type CommandUnknownOpts } from '@commander-js/extra-typings'
 import { ConfigError } from '../core/config/config.js'
-import { ORGANISATION_ID, type OrganisationDocument } from '../core/documents/collections.js'
 import { redacted } from '../core/keys/format.js'
 import { NotIssued } from '../core/keys/keys.js'
 import { ChunkMoved, QueryTimeout, type Store, StoreUnavailable } from '../core/store/store.js'
@@ -198,66 +197,4 @@ const linesOf = (error: Error): string[] => {
   if (error.name.startsWith('Mongo')) return [`The database refuses this: ${error.message}`]
   // Any other error is a bug, so the stack is shown.
   return (error instanceof ConfigError ? error.message : String(error.stack)).split('\n')
-}
-
-export const matching =
-  <T>(pattern: RegExp, message: string, read: (text: string) => T) =>
-  (text: string): T => {
-    if (pattern.test(text)) return read(text)
-    throw new InvalidArgumentError(message)
-  }
-
-/** A text is empty where a script has a variable without a value. */
-export const notEmpty = matching(/./s, 'it must not be empty', String)
-
-export const organisationId = matching(
-  ORGANISATION_ID,
-  'it must be 1 to 100 letters, digits, dots, underscores, colons and dashes, starting with a letter or digit',
-  String,
-)
-
-/** A dash at the beginning is that of an option, whose name was left out before it. */
-export const nameOption = matching(
-  /^(?!-)(?=.*\S)[^\p{C}\p{Zl}\p{Zp}]{1,100}$/u,
-  'it must be 1 to 100 characters without control characters, not only spaces and no dash at the beginning',
-  String,
-)
-
-export const BY = ['--by <NAME>', 'who does it, for the audit line', nameOption] as const
-
-export const noOrganisation = (id: string): CommandError =>
-  new CommandError(`Organisation ${id} does not exist`, [
-    `Add it with: npx ${PROGRAM} organisations add --id ${id} --name NAME`,
-    `List those that exist with: npx ${PROGRAM} organisations list`,
-  ])
-
-/** Fails unless the organisation exists: a mistyped id would otherwise get keys or records that nobody can find. */
-export const requireOrganisation = async (store: Store, id: string): Promise<OrganisationDocument> => {
-  const found = await store.dangerouslyFind('organisations', id)
-  if (found === undefined) throw noOrganisation(id)
-  return found
-}
-
-export type Cell = string | Date | null
-
-/** A stored value as a table and JSON can show it: null if it is neither a string nor a valid date. */
-export const cellOf = (value: unknown): Cell =>
-  typeof value === 'string' || (value instanceof Date && !Number.isNaN(value.getTime())) ? value : null
-
-/** The lines of a table; the first line holds the names of the columns. Rare ones are there only if a row has a value for them. */
-export const table = <Column extends string>(
-  common: readonly Column[],
-  rows: readonly Partial<Record<Column, Cell>>[],
-  rare: readonly Column[] = [],
-): string[] => {
-  const columns = [...common, ...rare.filter((column) => rows.some((row) => row[column]))]
-  const text = (cell: Cell | undefined) => (cell instanceof Date ? cell.toISOString() : visible(cell ?? '-'))
-  const lines: string[][] = [columns, ...rows.map((row) => columns.map((column) => text(row[column])))]
-  const widths = columns.map((_, i) => lines.reduce((width, line) => Math.max(width, (line[i] as string).length), 0))
-  return lines.map((line) =>
-    line
-      .map((cell, i) => cell.padEnd(widths[i] as number))
-      .join('  ')
-      .trimEnd(),
-  )
 }

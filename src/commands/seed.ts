@@ -11,7 +11,8 @@ import { keysOf } from '../core/keys/keys.js'
 import { allEnded } from '../core/limits/work.js'
 import type { Store } from '../core/store/store.js'
 import { isDay } from '../core/validation/instant.js'
-import { BY, CommandError, type MakeCommand, matching, newCommand, type Session } from './run-command.js'
+import { BY, matching } from './arguments.js'
+import { CommandError, type MakeCommand, newCommand, type Session } from './run-command.js'
 
 const WRITERS = 3
 

@@ -1,6 +1,6 @@
 // Tables in the terminal.
 import t from 'tap'
-import { cellOf, table } from '../../src/commands/run-command.js'
+import { cellOf, table } from '../../src/commands/table.js'
 
 t.test('a table shows strings and dates in columns, and a dash for anything else', async (t) => {
   const stored = [
