@@ -25,13 +25,9 @@ const openapiCommand: MakeCommand = ({ result }) =>
     result(app.swagger(), app.swagger({ yaml: true }).trimEnd().split('\n'))
   })
 
+const serveDetails = 'Settings are environment variables, such as PORT and MONGODB_URI: see docs/operating.md.'
 const serveCommand: MakeCommand = () =>
-  newGroup(
-    'serve',
-    'Serve the database, or demo data without one',
-    'serve',
-    'Settings are environment variables, such as PORT and MONGODB_URI: see docs/operating.md.',
-  ).action(async () => {
+  newGroup('serve', 'Serve the database, or demo data without one', 'serve', serveDetails).action(async () => {
     await import('./server.js')
   })
 
@@ -41,23 +37,18 @@ Exit codes:
   1  it failed, or a setting is missing or invalid
   2  it was called wrongly`
 
-const program: MakeCommand = (session) => {
-  const root = newGroup(PROGRAM, description, 'serve', exitCodes).version(version)
-  for (const make of [
-    serveCommand,
-    seedCommand,
-    organisationsCommand,
-    keysCommand,
-    loadCommand,
-    indexesCommand,
-    checkCommand,
-    stampCommand,
-    openapiCommand,
-  ]) {
-    root.addCommand(make(session))
-  }
-  return root
-}
+const program: MakeCommand = (session) =>
+  newGroup(PROGRAM, description, 'serve', exitCodes)
+    .version(version)
+    .addCommand(serveCommand(session))
+    .addCommand(seedCommand(session))
+    .addCommand(organisationsCommand(session))
+    .addCommand(keysCommand(session))
+    .addCommand(loadCommand(session))
+    .addCommand(indexesCommand(session))
+    .addCommand(checkCommand(session))
+    .addCommand(stampCommand(session))
+    .addCommand(openapiCommand(session))
 
 const open = () => {
   const { mongo } = loadConfig()

@@ -11,6 +11,7 @@ import type { Stored } from '../core/store/store.js'
 import { messagesOf } from './load-lines.js'
 import { CommandError, type MakeCommand, newCommand, printed } from './run-command.js'
 
+const example = 'check >findings.ndjson'
 const details = `
 The exit code is 1 if there are any; their number is on standard error. Fields
 that no schema names are allowed, and null where a field of a record may be
@@ -44,12 +45,7 @@ const identityOf = (stored: Stored): object => {
 }
 
 export const checkCommand: MakeCommand = ({ out, tell, open }) =>
-  newCommand(
-    'check',
-    'List the stored documents that do not fit, one JSON object a line',
-    'check >findings.ndjson',
-    details,
-  )
+  newCommand('check', 'List the stored documents that do not fit, one JSON object a line', example, details)
     .option('--no-stamps', 'leave out the check of change stamps')
     .action(async ({ stamps }) => {
       const store = open()

@@ -43,6 +43,7 @@ const describeCollections = (): string =>
     })
     .join('\n')
 
+const example = 'load entries.ndjson --collection entries --organisation savannah'
 const details = `
 Each line of the file is one record as a JSON object. "id" may also be called
 "_id". Dates are ISO 8601 strings with a time zone. "organisation" may be left
@@ -74,12 +75,7 @@ const MAX_LISTED = 100
 const MAX_TEXT_LENGTH = 500
 
 export const loadCommand: MakeCommand = ({ result, tell, open, stopped }) =>
-  newCommand(
-    'load',
-    'Load your own records, changes of them and deletions',
-    'load entries.ndjson --collection entries --organisation savannah',
-    details,
-  )
+  newCommand('load', 'Load your own records, changes of them and deletions', example, details)
     .argument('<FILE.ndjson>', 'one JSON object a line', notEmpty)
     .addOption(new Option('--collection <NAME>', 'what the lines are').choices(recordCollections).makeOptionMandatory())
     .requiredOption('--organisation <ID>', 'whose records they are; it must exist', organisationId)

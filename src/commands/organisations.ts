@@ -12,6 +12,7 @@ import { cellOf, table } from './table.js'
 
 const addExample = "organisations add --name 'Savannah Field Research' --id savannah"
 
+const removeExample = 'organisations remove savannah'
 const removeDetails = `
 Its keys are revoked. When every instance refuses them, after 30 seconds, its
 records are deleted for good: no change feed tells of it. If it is interrupted,
@@ -60,12 +61,7 @@ export const organisationsCommand: MakeCommand = ({ result, tell, audit, ask, op
         }),
     )
     .addCommand(
-      newCommand(
-        'remove',
-        'Remove an organisation with its records, and revoke its keys',
-        'organisations remove savannah',
-        removeDetails,
-      )
+      newCommand('remove', 'Remove an organisation with its records, and revoke its keys', removeExample, removeDetails)
         .argument('<ID>', 'its id, as list shows it', organisationId)
         .option('--yes', 'do not ask for its name first')
         .option(...BY)

@@ -16,6 +16,7 @@ import { CommandError, type MakeCommand, newCommand, type Session } from './run-
 
 const WRITERS = 3
 
+const example = 'seed --scenario campaign --until today --live 5/s'
 const details = `
 The scenarios are:
 
@@ -29,21 +30,14 @@ The same options give the same data, and running it again adds what is missing.
 try a copy of the data against. Each run does the same in the same order: first
 it adds again what is missing, then it begins anew.`
 
+const inAll = 'of the scenario demo in all organisations'
+
 export const seedCommand: MakeCommand = ({ result, tell, audit, counting, open, stopped }) =>
-  newCommand(
-    'seed',
-    'Write demo data and print a key for each organisation',
-    'seed --scenario campaign --until today --live 5/s',
-    details,
-  )
+  newCommand('seed', 'Write demo data and print a key for each organisation', example, details)
     .addOption(new Option('--scenario <NAME>', 'which data').choices(scenarioNames).default('demo' as const))
     .option('--organisations <N>', `of the scenario demo, by default ${demoOptions.organisations}`, integer(1))
-    .option(
-      '--dispatches <N>',
-      `of the scenario demo in all organisations, by default ${demoOptions.dispatches}`,
-      integer(0),
-    )
-    .option('--entries <N>', `of the scenario demo in all organisations, by default ${demoOptions.entries}`, integer(0))
+    .option('--dispatches <N>', `${inAll}, by default ${demoOptions.dispatches}`, integer(0))
+    .option('--entries <N>', `${inAll}, by default ${demoOptions.entries}`, integer(0))
     .option('--seed <N>', 'another number gives other data', integer(0), demoOptions.seed)
     .option('--until <DAY>', 'the last day of the data, such as 2026-03-14, or today', day)
     .option('--live <RATE>', 'go on with so many operations a second, such as 5/s', perSecond)
