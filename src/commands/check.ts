@@ -24,17 +24,13 @@ const checkOf = (schema: TObject, isHarmless = isLikeMissing) => {
     compiled.Check(document) ? [] : messagesOf(compiled.Errors(document), 'a BSON date', isHarmless)
 }
 
-const isUnknown = ({ type }: ValueError): boolean => type === ValueErrorType.ObjectAdditionalProperties
-
 /** Whether responses are the same without the value. */
-const isLikeMissing = (error: ValueError): boolean =>
-  isUnknown(error) || (error.value === null && KindGuard.IsOptional(error.schema))
+const isLikeMissing = ({ type, value, schema }: ValueError): boolean =>
+  type === ValueErrorType.ObjectAdditionalProperties || (value === null && KindGuard.IsOptional(schema))
 
 const text = Type.String()
 const optional = Type.Optional(text)
 const tombstone = { _id: text, deletedFrom: text, deletedAt: Type.Date(), project: optional, form: optional }
-
-const ORPHAN = 'organisation: does not exist'
 
 /** What identifies a document, as text, because any writer may have stored anything there. */
 const identityOf = (stored: Stored): object => {
@@ -74,9 +70,10 @@ export const checkCommand: MakeCommand = ({ out, tell, open }) =>
           const isMarked = isRecord && 'deletedFrom' in document
           const owner = document.organisation ?? document.deletedFrom
           // The revoked keys of an organisation that was removed are kept.
-          const isOwned = isRecord || (name === 'apiKeys' && !document.revokedAt)
+          const isOwned = isRecord || (isKey && !document.revokedAt)
           const errors = stored.isIdBroken ? ['id: is not valid UTF-8'] : []
-          if (isOwned && typeof owner === 'string' && !organisations.has(owner)) errors.push(ORPHAN)
+          if (isOwned && typeof owner === 'string' && !organisations.has(owner))
+            errors.push('organisation: does not exist')
           if (isMarked && !('organisation' in document)) return [...errors, ...checkTombstone(document)]
           if (isMarked) errors.push('deletedFrom: must not be in a record')
           errors.push(...checkRecord(document))

@@ -169,13 +169,8 @@ const onlyOf = (text: string, before: Only = {}): Only => {
   return { ...before, [name]: added(before[name], list, onlySchema.properties[name], 'id') }
 }
 
-const fromOf = (text: string, before?: readonly string[]): readonly string[] =>
-  added(
-    before,
-    text,
-    fromSchema,
-    'address or range, such as 203.0.113.7 or 2001:db8::/32 (IPv4 in its own form, no /0)',
-  )
+const addresses = 'address or range, such as 203.0.113.7 or 2001:db8::/32 (IPv4 in its own form, no /0)'
+const fromOf = (text: string, before?: readonly string[]) => added(before, text, fromSchema, addresses)
 
 /** A word of a command line, as a shell takes it. */
 const quoted = (text: string): string => (/^[\w.:,=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`)

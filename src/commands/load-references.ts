@@ -15,7 +15,7 @@ export const missingReferences = async (
   organisation: string,
   lines: readonly Line[],
 ): Promise<{ number: number; text: string }[]> => {
-  let missing: { number: number; text: string }[] = []
+  const missing: { number: number; text: string }[] = []
   for (const [field, target] of Object.entries(references[collection] ?? {})) {
     const found = lines.flatMap(({ number, document }) => idsAt(document, field).map((id) => ({ number, id })))
     const ids = [...new Set(found.map(({ id }) => id))]
@@ -26,14 +26,10 @@ export const missingReferences = async (
       const { documents } = await store.aggregate(query)
       for (const { bytes } of documents) present.add(stringOf(bytes, fieldOf(bytes, 0, '_id')))
     }
-    const absent = found.filter(({ id }) => !present.has(id))
-    // A batch may have more of them than a call can have arguments.
-    missing = missing.concat(
-      absent.map(({ number, id }) => ({
-        number,
-        text: `${field}: ${organisation} has no ${JSON.stringify(id)} in ${target}`,
-      })),
-    )
+    for (const { number, id } of found) {
+      const text = `${field}: ${organisation} has no ${JSON.stringify(id)} in ${target}`
+      if (!present.has(id)) missing.push({ number, text })
+    }
   }
   return missing.sort((one, other) => one.number - other.number)
 }
