@@ -88,10 +88,7 @@ export const newCommand = (...about: Parameters<typeof newGroup>) =>
 
 export const PROGRAM = 'field-data-api'
 
-const commandsIn = (command: CommandUnknownOpts): CommandUnknownOpts[] => [
-  command,
-  ...command.commands.flatMap(commandsIn),
-]
+const commandsIn = (root: CommandUnknownOpts): CommandUnknownOpts[] => [root, ...root.commands.flatMap(commandsIn)]
 
 /** Gives the exit code. If the reader of the result goes early, as `head` does, it ends without a message. */
 export const runCommand = async (
@@ -102,11 +99,9 @@ export const runCommand = async (
   stopped = stopSignal,
   pause: Session['pause'] = setTimeout,
 ): Promise<0 | 1 | 2> => {
-  const outputFailed = new Promise<never>((_resolve, reject) => {
-    terminal.out.on('error', reject)
-  })
-  outputFailed.catch(() => {})
   const { out, err } = terminal
+  const outputFailed = new Promise<never>((_resolve, reject) => out.on('error', reject))
+  outputFailed.catch(() => {})
   const tell: Session['tell'] = (...lines) => print(err, ...lines)
   let store: Store | undefined
   let isJson = false
@@ -129,11 +124,10 @@ export const runCommand = async (
       }
       return work(show).finally(() => err.write('\n'))
     },
-    audit: (action, by, details) =>
-      tell(
-        ...(err.isTTY ? [''] : []),
-        JSON.stringify({ level: 30, time: Date.now(), msg: 'audit', action, by, ...details }),
-      ),
+    audit(action, by, details) {
+      const line = JSON.stringify({ level: 30, time: Date.now(), msg: 'audit', action, by, ...details })
+      tell(...(err.isTTY ? ['', line] : [line]))
+    },
     open() {
       store = open()
       return store
@@ -150,9 +144,9 @@ export const runCommand = async (
         optionDescription: (option) => `${help.optionDescription(option)}${option.mandatory ? ' (required)' : ''}`,
       })
       .configureOutput({
-        writeOut: (text) => terminal.out.write(text),
-        writeErr: (text) => terminal.err.write(text),
-        outputError: (text) => print(terminal.err, ...usageError(text)),
+        writeOut: (text) => out.write(text),
+        writeErr: (text) => err.write(text),
+        outputError: (text) => tell(...usageError(text)),
       })
       .showHelpAfterError(`\nUsage: ${usage}\nHelp:  ${usage.split(' [')[0]} --help`)
   }
@@ -164,12 +158,12 @@ export const runCommand = async (
         // Help was shown.
         if (!(error instanceof CommanderError && error.exitCode === 0)) throw error
       })
-    await Promise.race([outputFailed, done.then(() => written(terminal.out, ''))])
+    await Promise.race([outputFailed, done.then(() => written(out, ''))])
     return 0
   } catch (error) {
     // Commander has written what is wrong with the call.
     if (error instanceof CommanderError) return 2
-    if ((error as NodeJS.ErrnoException).code !== 'EPIPE') print(terminal.err, ...linesOf(error as Error))
+    if ((error as NodeJS.ErrnoException).code !== 'EPIPE') tell(...linesOf(error as Error))
     return 1
   }
 }

@@ -17,10 +17,6 @@ export const table = <Column extends string>(
   const text = (cell: Cell | undefined) => (cell instanceof Date ? cell.toISOString() : visible(cell ?? '-'))
   const lines: string[][] = [columns, ...rows.map((row) => columns.map((column) => text(row[column])))]
   const widths = columns.map((_, i) => lines.reduce((width, line) => Math.max(width, (line[i] as string).length), 0))
-  return lines.map((line) =>
-    line
-      .map((cell, i) => cell.padEnd(widths[i] as number))
-      .join('  ')
-      .trimEnd(),
-  )
+  const padded = (cell: string, i: number) => cell.padEnd(widths[i] as number)
+  return lines.map((line) => line.map(padded).join('  ').trimEnd())
 }
