@@ -26,10 +26,7 @@ export const keyIdOf = (key: string): string | undefined => {
   return checksum(idAndSecret) === key.slice(-CHECKSUM_LENGTH) ? FORMAT.exec(key)?.[1] : undefined
 }
 
-interface Restrictions {
-  readonly only?: unknown
-  readonly from?: unknown
-}
+type Restrictions = { readonly [R in 'only' | 'from']?: unknown }
 
 /** What stands before the hash of a restricted key. */
 export const markOf = ({ only, from }: Restrictions): string => (only || from ? 'restricted:' : '')
@@ -38,10 +35,8 @@ export const markOf = ({ only, from }: Restrictions): string => (only || from ? 
  * The SHA-256 of a key in hexadecimal. Only this is stored, never the key itself. That of a restricted key is marked: so it is
  * refused where its restrictions were taken away, and by releases that know of none.
  */
-export const hashOf = (key: string, restrictions: Restrictions = {}): string => {
-  const mark = markOf(restrictions)
-  return mark + hash('sha256', mark + key)
-}
+export const hashOf = (key: string, restrictions: Restrictions = {}): string =>
+  markOf(restrictions) + hash('sha256', markOf(restrictions) + key)
 
 /** A key, or its beginning, in a text. Its id stays readable. */
 const IN_TEXT = /(fda_(?:[0-9a-z]{12}_)?)\w+/gi

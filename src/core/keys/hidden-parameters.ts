@@ -37,12 +37,10 @@ export const hiddenProblem = ({ properties }: TObject, values: Values, without: 
 const canTell = (schema: TSchema): boolean =>
   [schema, ...Object.values(annotationOf(schema).choices ?? {})].some((each) => isHidden(each, hideable))
 
+type Fault = { message: string; allowed?: string[] }
+
 /** What is wrong with the value of a parameter, and what is allowed if it names fields. */
-const faultOf = (
-  schema: TSchema,
-  value: unknown,
-  without: readonly Hidden[],
-): { message: string; allowed?: string[] } | undefined => {
+const faultOf = (schema: TSchema, value: unknown, without: readonly Hidden[]): Fault | undefined => {
   if (isHidden(schema, without)) return { message: 'is not visible to this key' }
   const [hidden, allowed]: [string[], string[]] = [[], []]
   for (const [name, property] of Object.entries(annotationOf(schema).choices ?? {})) {

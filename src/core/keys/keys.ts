@@ -33,11 +33,10 @@ export interface KeyScope extends Scope {
 
 /** Why a key is refused. A stored key that does not match its schema is unknown. */
 export const REFUSALS = ['malformed', 'unknown', 'organisation_gone', 'revoked', 'expired', 'wrong_address'] as const
-export type Refusal = (typeof REFUSALS)[number]
 
 /** A key that is refused. Its id and its organisation are known only if it was valid once. */
 export interface RefusedKey {
-  readonly refused: Refusal
+  readonly refused: (typeof REFUSALS)[number]
   readonly keyId?: string
   readonly organisation?: string
 }
@@ -217,13 +216,13 @@ export const keysOf = (
      * alone, so a rotated key counts until it is read again, or until the hour ends.
      */
     ending(withinMs: number): number {
-      const isInUse = ({ until }: { until: number }) => elapsed() - until < IN_USE_MS
-      const isEnding = ({ document }: FoundKey) => {
+      const ending = [...known.values()].filter(({ until, document }) => {
         const { expiresAt, revokedAt, successor } = document ?? {}
+        const isInUse = elapsed() - until < IN_USE_MS
         const leftMs = (expiresAt?.getTime() ?? Number.POSITIVE_INFINITY) - now()
-        return leftMs > 0 && leftMs < withinMs && !revokedAt && successor === undefined
-      }
-      return [...known.values()].filter((found) => isInUse(found) && isEnding(found)).length
+        return isInUse && leftMs > 0 && leftMs < withinMs && !revokedAt && successor === undefined
+      })
+      return ending.length
     },
 
     /** The scope of a key, or why it is refused. Many unknown keys from one address throw Overloaded. */
@@ -236,7 +235,7 @@ export const keysOf = (
       const { organisation, name, expiresAt, revokedAt, only } = found.document
       // Cursors and entity tags depend on the order.
       const without = found.document.without?.toSorted()
-      const refuse = (refused: Refusal): RefusedKey => ({ refused, keyId, organisation })
+      const refuse = (refused: RefusedKey['refused']): RefusedKey => ({ refused, keyId, organisation })
       if (found.organisation === undefined) return refuse('organisation_gone')
       if (revokedAt) return refuse('revoked')
       if ((expiresAt?.getTime() ?? Infinity) <= now()) return refuse('expired')

@@ -16,12 +16,8 @@ export const rateLimitPlugin = fp(
 
     app.addHook('onRequest', ({ scope }, _reply, next) => {
       if (quotas.use(scope.keyId, COST)) return next()
-      const { seconds } = quotas.state(scope.keyId)
-      next(
-        problem('rate_limited', `The rate limit of a key is ${quota} in ${WINDOW_S} s`, {
-          headers: { 'retry-after': String(seconds) },
-        }),
-      )
+      const headers = { 'retry-after': String(quotas.state(scope.keyId).seconds) }
+      next(problem('rate_limited', `The rate limit of a key is ${quota} in ${WINDOW_S} s`, { headers }))
     })
 
     app.addHook('onSend', ({ scope }, reply, payload, next) => {
