@@ -39,13 +39,9 @@ export const inOrderOfIds = async (
     const more = await read({ ...query, match: { $and: [query.match, { [field]: kind }] }, stages })
     for (const row of more.documents) found.set(sortKeyOfId(row), row)
   }
-  const inOrder = [...found]
-    .sort(([a], [b]) => (a < b ? -direction : direction))
-    .slice(0, empty.length)
-    .map(([, row]) => row)
+  const sorted = [...found].sort(([a], [b]) => (a < b ? -direction : direction))
+  const inOrder = sorted.slice(0, empty.length).map(([, row]) => row)
   const all = direction === 1 ? [...inOrder, ...valued] : [...valued, ...inOrder]
-  return new BsonList(
-    list.collection,
-    all.map(({ bytes }) => bytes),
-  )
+  const bytes = all.map((row) => row.bytes)
+  return new BsonList(list.collection, bytes)
 }

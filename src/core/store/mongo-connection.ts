@@ -1,14 +1,6 @@
 // The connection to MongoDB, through the official driver. It connects at its first use, and reconnects after it was lost.
 import { accessSync } from 'node:fs'
-import {
-  type Collection,
-  type ConnectionPoolEvents,
-  type Db,
-  type Document,
-  MongoClient,
-  type MongoClientOptions,
-  type RunCommandOptions,
-} from 'mongodb'
+import { type Db, MongoClient, type MongoClientEvents, type MongoClientOptions, type RunCommandOptions } from 'mongodb'
 import type { CollectionName } from '../documents/collections.js'
 import { isWorthAgain, storeError } from './mongo-errors.js'
 import { Running, whenStuck } from './stuck.js'
@@ -48,16 +40,14 @@ export class Connections {
   watch(client: MongoClient): void {
     this.#client = client
     Object.assign(this, { open: 0, used: 0, pending: 0 })
-    const on = (event: keyof ConnectionPoolEvents, count: () => void) =>
+    const on = (event: keyof MongoClientEvents, count: () => void) =>
       client.on(event, () => this.#client === client && count())
     on('connectionCreated', () => this.open++)
     on('connectionClosed', () => this.open--)
     on('connectionCheckOutStarted', () => this.pending++)
     on('connectionCheckOutFailed', () => this.pending--)
-    on('connectionCheckedOut', () => {
-      this.pending--
-      this.used++
-    })
+    on('connectionCheckedOut', () => this.pending--)
+    on('connectionCheckedOut', () => this.used++)
     on('connectionCheckedIn', () => this.used--)
   }
 }
@@ -78,9 +68,8 @@ export class MongoConnection {
     // The driver would find these errors only when it connects: a missing file, and contradictory sizes of the pool.
     const { tlsCAFile, tlsCRLFile, tlsCertificateKeyFile, minPoolSize, maxPoolSize } = this.client.options
     for (const file of [tlsCAFile, tlsCRLFile, tlsCertificateKeyFile]) if (file !== undefined) accessSync(file)
-    if (minPoolSize > maxPoolSize) {
+    if (minPoolSize > maxPoolSize)
       throw new Error(`minPoolSize ${minPoolSize} is larger than maxPoolSize ${maxPoolSize}`)
-    }
     const { serverSelectionTimeoutMS, waitQueueTimeoutMS, connectTimeoutMS } = this.client.options
     this.#longestReadMs = serverSelectionTimeoutMS + waitQueueTimeoutMS + connectTimeoutMS + settings.queryTimeoutMs
     this.#watch()
@@ -134,11 +123,11 @@ export class MongoConnection {
   }
 
   /** Sends a command with the read preference of the URI, which the driver does not add. */
-  send(command: object, options: RunCommandOptions = {}): Promise<Document> {
+  send(command: object, options: RunCommandOptions = {}) {
     return this.db.command(command, { readPreference: this.db.readPreference, ...options })
   }
 
-  collection(name: CollectionName): Collection<{ _id: string }> {
+  collection(name: CollectionName) {
     return this.db.collection<{ _id: string }>(name)
   }
 }

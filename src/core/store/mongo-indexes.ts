@@ -13,14 +13,12 @@ const SPARE_SECONDS = 3600
 /** Keeps records out of the indexes of tombstones, even a record that has a field `deletedAt` of its own. */
 const ofTombstones = { partialFilterExpression: { deletedFrom: { $exists: true } } }
 
-/** An index with one of these options lacks records, or has another order. */
-const SPECIAL = ['partialFilterExpression', 'sparse', 'hidden']
-
 /** The fields of an index from which any list by them can be read. A partial, descending or special one has none. */
 const fieldsOf = (index: IndexDescriptionInfo): Index => {
+  const isPartial = ['partialFilterExpression', 'sparse', 'hidden'].some((name) => name in index)
   // MongoDB 9 lists the simple collation with every index. It is none.
-  const isPlain = SPECIAL.every((name) => !(name in index)) && (index.collation?.locale ?? 'simple') === 'simple'
-  return isPlain && Object.values(index.key).every((way) => way === 1) ? Object.keys(index.key) : []
+  const isSimple = (index.collation?.locale ?? 'simple') === 'simple'
+  return !isPartial && isSimple && Object.values(index.key).every((way) => way === 1) ? Object.keys(index.key) : []
 }
 const keyOf = (fields: Index) => Object.fromEntries(fields.map((field) => [field, 1 as const]))
 
@@ -66,9 +64,8 @@ export const mongoIndexes = (connection: MongoConnection) => {
         const stored = await existing(name)
         // A plain one that exists under another name cannot be created, and serves as well.
         const keys = stored.map(fieldsOf)
-        const specs: IndexDescription[] = indexesOf(name).flatMap((fields) =>
-          hasIndex(keys, fields) ? [] : [{ key: keyOf(fields) }],
-        )
+        const missing = indexesOf(name).filter((fields) => !hasIndex(keys, fields))
+        const specs: IndexDescription[] = missing.map((fields) => ({ key: keyOf(fields) }))
         if (isRecordCollection(name)) {
           const key = keyOf([DELETED_AT])
           const expiring = stored.find((index) => isDeepStrictEqual(index.key, key))

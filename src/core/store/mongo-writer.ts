@@ -47,13 +47,10 @@ export const mongoWriter = (connection: MongoConnection, stream: Stream) => {
     const began = performance.now()
     const [outcome] = await Promise.allSettled([connection.run(write)])
     if (performance.now() - began > longestWriteMs) {
-      await stampAgain(ids, (some) =>
-        connection.run(() =>
-          connection
-            .collection(name)
-            .updateMany({ ...documents, _id: { $in: [...some] } }, [{ $set: { [stamp]: '$$NOW' } }]),
-        ),
-      )
+      await stampAgain(ids, (some) => {
+        const written = { ...documents, _id: { $in: [...some] } }
+        return connection.run(() => connection.collection(name).updateMany(written, [{ $set: { [stamp]: '$$NOW' } }]))
+      })
     }
     if (outcome.status === 'rejected') throw outcome.reason
     return outcome.value
@@ -142,10 +139,8 @@ export const mongoWriter = (connection: MongoConnection, stream: Stream) => {
     },
     async update(name, id, fields, condition) {
       const found = { ...condition, _id: id }
-      const { matchedCount } = await connection.run(() =>
-        connection.collection(name).updateOne(found, { $set: fields }),
-      )
-      return matchedCount === 1
+      const updated = await connection.run(() => connection.collection(name).updateOne(found, { $set: fields }))
+      return updated.matchedCount === 1
     },
   } satisfies Partial<Store>
 }

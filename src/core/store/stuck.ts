@@ -74,10 +74,8 @@ export const whenStuck = (client: MongoClient, running: Running, callback: () =>
     isLost = !newDescription.hasDataBearingServers
     if (!isLost || !previousDescription.hasDataBearingServers) return
     // The driver looks for a server when somebody wants one.
-    client
-      .db()
-      .command({ ping: 1 })
-      .catch(() => {})
+    const ping = client.db().command({ ping: 1 })
+    ping.catch(() => {})
     if (await running.endAll(serverSelectionTimeoutMS + connectTimeoutMS, () => isLost)) end()
   }
   client.on('serverHeartbeatStarted', start)
