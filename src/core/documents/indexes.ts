@@ -1,13 +1,6 @@
 // The indexes of each collection: few, because other programs write to the database and pay for every one of them.
 // docs/decisions/0004-indexes.md has the reasons.
-import {
-  CHANGED_AT,
-  type CollectionName,
-  collections,
-  DELETED_AT,
-  DELETED_FROM,
-  isRecordCollection,
-} from './collections.js'
+import { CHANGED_AT, type CollectionName, collections, isRecordCollection } from './collections.js'
 
 /** The fields of an index, in order. All are ascending, because a database reads an index in both directions. */
 export type Index = readonly string[]
@@ -16,12 +9,11 @@ export type Index = readonly string[]
 const OWNER = 'organisation'
 
 /** The index of tombstones. It contains nothing else. */
-export const TOMBSTONE_INDEX: Index = [DELETED_FROM, DELETED_AT, '_id']
+export const TOMBSTONE_INDEX: Index = ['deletedFrom', 'deletedAt', '_id']
 
 export const indexBy = (fields: Index): Index => [OWNER, ...fields.filter((field) => field !== '_id'), '_id']
 
-const LONGITUDE = 'location.coordinates.longitude'
-const LATITUDE = 'location.coordinates.lattitude'
+const COORDINATES = indexBy(['location.coordinates.longitude', 'location.coordinates.lattitude'])
 
 /** The indexes of every collection of records. The first one has all that a digest reads. */
 const ofRecords: readonly Index[] = [
@@ -33,8 +25,8 @@ const ofRecords: readonly Index[] = [
 export const indexesOf = (name: CollectionName): readonly Index[] => {
   if (name === 'apiKeys') return [indexBy([])]
   if (!isRecordCollection(name)) return []
-  const box = name === 'entries' ? [indexBy([LONGITUDE, LATITUDE])] : []
-  return [...ofRecords, ...collections[name].filters.map((field) => indexBy([field])), ...box]
+  const ofFilters = collections[name].filters.map((field) => indexBy([field]))
+  return [...ofRecords, ...ofFilters, ...(name === 'entries' ? [COORDINATES] : [])]
 }
 
 export const hasIndex = (indexes: readonly Index[], index: Index): boolean =>

@@ -1,7 +1,7 @@
 // Creates and lists indexes of MongoDB. One that cannot be created keeps no other from being created.
 import { isDeepStrictEqual } from 'node:util'
 import type { IndexDescription, IndexDescriptionInfo, MongoServerError } from 'mongodb'
-import { type CollectionName, collections, DELETED_AT, isRecordCollection } from '../documents/collections.js'
+import { type CollectionName, collections, isRecordCollection } from '../documents/collections.js'
 import { hasIndex, type Index, indexesOf, TOMBSTONE_INDEX } from '../documents/indexes.js'
 import type { MongoConnection } from './mongo-connection.js'
 import { type Store, StoreUnavailable } from './store.js'
@@ -67,7 +67,7 @@ export const mongoIndexes = (connection: MongoConnection) => {
         const missing = indexesOf(name).filter((fields) => !hasIndex(keys, fields))
         const specs: IndexDescription[] = missing.map((fields) => ({ key: keyOf(fields) }))
         if (isRecordCollection(name)) {
-          const key = keyOf([DELETED_AT])
+          const key = keyOf(['deletedAt'])
           const expiring = stored.find((index) => isDeepStrictEqual(index.key, key))
           if (expiring === undefined) specs.push({ key, ...ofTombstones, expireAfterSeconds })
           else if (expiring.expireAfterSeconds !== expireAfterSeconds && options?.keepExpiry !== true) {

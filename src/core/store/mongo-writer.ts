@@ -1,13 +1,6 @@
 // Writes to MongoDB. Records get change stamps, by the clock of the database, and deleted ones leave tombstones.
 import { BSON, type Document } from 'mongodb'
-import {
-  CHANGED_AT,
-  DELETED_AT,
-  type Documents,
-  isRecordCollection,
-  type RecordCollection,
-  UNSTAMPED,
-} from '../documents/collections.js'
+import { CHANGED_AT, isRecordCollection, type RecordCollection, UNSTAMPED } from '../documents/collections.js'
 import { formerOf, keptOf } from '../documents/former.js'
 import type { Condition } from '../pipelines/stages.js'
 import type { MongoConnection } from './mongo-connection.js'
@@ -18,7 +11,7 @@ import type { Store } from './store.js'
 /** A write may always take as long: a database far away needs some time even for a single record. */
 const LEAST_WRITE_MS = 1000
 
-type Owned = Pick<Documents[RecordCollection], '_id' | 'organisation'>
+type Owned = Readonly<Record<'_id' | 'organisation', string>>
 
 export const mongoWriter = (connection: MongoConnection, stream: Stream) => {
   const longestWriteMs = Math.max(connection.settings.settleMs / 2, LEAST_WRITE_MS)
@@ -41,7 +34,7 @@ export const mongoWriter = (connection: MongoConnection, stream: Stream) => {
     name: RecordCollection,
     ids: readonly string[],
     documents: Condition,
-    stamp: typeof CHANGED_AT | typeof DELETED_AT,
+    stamp: typeof CHANGED_AT | 'deletedAt',
     write: () => Promise<T>,
   ): Promise<T> => {
     const began = performance.now()
@@ -114,7 +107,7 @@ export const mongoWriter = (connection: MongoConnection, stream: Stream) => {
     async remove(name, organisation, ids) {
       const tombstone = [{ $project: { deletedFrom: '$organisation', deletedAt: '$$NOW', ...keptOf(name) } }]
       const tombstones = { deletedFrom: organisation, organisation: { $exists: false } }
-      return inTime(name, ids, tombstones, DELETED_AT, async () => {
+      return inTime(name, ids, tombstones, 'deletedAt', async () => {
         const collection = connection.collection(name)
         try {
           const found = { _id: { $in: [...ids] }, organisation }
