@@ -90,9 +90,8 @@ const read = (text: string, schema: TObject, organisation: string): Omit<Line, '
   if ('organisation' in fields && fields.organisation !== organisation)
     return { error: `organisation: must be ${organisation} or left out` }
   const document = withDates({ ...(id !== undefined && { _id: id }), ...fields, organisation }, schema)
-  const schemaErrors = messagesOf(Value.Errors(schema, document))
-  const error =
-    schemaErrors.length === 0 ? unstorableIn(document, text)?.replace(/^_id:/, 'id:') : schemaErrors.join('; ')
+  const schemaErrors = messagesOf(Value.Errors(schema, document)).join('; ')
+  const error = schemaErrors || unstorableIn(document, text)?.replace(/^_id:/, 'id:')
   return error === undefined ? { document: document as Record<string, unknown> } : { error }
 }
 

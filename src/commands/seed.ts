@@ -45,9 +45,9 @@ export const seedCommand: MakeCommand = ({ result, tell, audit, counting, open, 
     .option(...BY)
     .action(async ({ live, force = false, by, ...given }, command) => {
       const options = { ...demoOptions, ...given }
-      const sizes = (['organisations', 'dispatches', 'entries'] as const).filter((name) => given[name] !== undefined)
-      if (options.scenario !== 'demo' && sizes[0] !== undefined)
-        command.error(`error: --${sizes[0]} is for the scenario demo alone`)
+      const size = (['organisations', 'dispatches', 'entries'] as const).find((name) => given[name] !== undefined)
+      if (options.scenario !== 'demo' && size !== undefined)
+        command.error(`error: --${size} is for the scenario demo alone`)
       if (options.scenario === 'worst-case' && options.until !== undefined)
         command.error('error: --until is not for the scenario worst-case, whose dates are at the edges')
       if (options.entries > 0 && options.dispatches < options.organisations)
@@ -103,9 +103,8 @@ const claim = async (store: Store, options: ScenarioOptions, force: boolean) => 
 }
 
 const isEmpty = async (store: Store): Promise<boolean> => {
-  for (const name of Object.keys(collections) as CollectionName[]) {
+  for (const name of Object.keys(collections) as CollectionName[])
     if ((await store.dangerouslyFindAll(name, {}, 1)).length > 0) return false
-  }
   return true
 }
 

@@ -46,9 +46,8 @@ export const keyAuthPlugin = fp(
       }
       const ends = found.expiresAt?.getTime()
       // A date of structured fields (RFC 9651), as in Deprecation.
-      if (ends !== undefined && ends - Date.now() < WARNING_MS) {
+      if (ends !== undefined && ends - Date.now() < WARNING_MS)
         reply.header('api-key-expires', `@${Math.floor(ends / 1000)}`)
-      }
       request.scope = found
     }
     app.decorate('requireKey', async (request, reply) => {
@@ -79,7 +78,5 @@ const keyInBasic = (credentials: string): string | undefined => {
  * How to give a key. At a Basic challenge a browser shows its dialog, which nobody wants over a page that calls the
  * service. Each challenge has a field line of its own, because some programs look only at the beginning of a line.
  */
-const challenges = ({ headers }: FastifyRequest): string[] => {
-  const mode = headers['sec-fetch-mode']
-  return mode === undefined || mode === 'navigate' ? ['Bearer', BASIC_CHALLENGE] : ['Bearer']
-}
+const challenges = ({ headers: { 'sec-fetch-mode': mode = 'navigate' } }: FastifyRequest): string[] =>
+  mode === 'navigate' ? ['Bearer', BASIC_CHALLENGE] : ['Bearer']

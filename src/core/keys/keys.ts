@@ -163,9 +163,8 @@ export const keysOf = (
     /** Lists the keys of an organisation, or of all, in the order in which they were issued. */
     async list(organisation?: string): Promise<StoredKey[]> {
       const found = await store.dangerouslyFindAll('apiKeys', organisation === undefined ? {} : { organisation })
-      return found
-        .sort((a, b) => timeOf(a.createdAt) - timeOf(b.createdAt))
-        .map((document) => ({ document, error: errorIn(document) }))
+      found.sort((a, b) => timeOf(a.createdAt) - timeOf(b.createdAt))
+      return found.map((document) => ({ document, error: errorIn(document) }))
     },
 
     find: findStored,

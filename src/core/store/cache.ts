@@ -12,7 +12,6 @@ const FAILURE_MS = 1000
 /** How many bytes all results may take, which say how large they are, and what each takes besides. */
 const MAX_BYTES = 16 * 1024 * 1024
 const BYTES_BESIDES = 1024
-type Sized = Readonly<Record<'bytes', number>>
 interface Result {
   readonly value?: unknown
   readonly failure?: Error
@@ -28,7 +27,7 @@ const [QUICK_MS, KNOWN] = [20, 10_000]
 export const withCache = (store: Store, maxAgeMs: number, now = () => performance.now()): Store & Cache => {
   const results = new LRUCache<string, Result>({
     maxSize: MAX_BYTES,
-    sizeCalculation: ({ value }) => BYTES_BESIDES + Math.ceil((value as Sized | undefined)?.bytes ?? 0),
+    sizeCalculation: ({ value }) => BYTES_BESIDES + Math.ceil((value as { bytes?: number } | undefined)?.bytes ?? 0),
     ttl: 1,
     ttlResolution: 0,
     // What is stale goes, also if nobody asks for it again.

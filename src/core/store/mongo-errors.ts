@@ -49,9 +49,8 @@ const POOL_ERRORS = new Set([
 export const storeError = (thrown: unknown): unknown => {
   // The driver wraps the error that ended a bulk insert.
   const error = thrown instanceof MongoBulkWriteError && isOutage(thrown.errorResponse) ? thrown.errorResponse : thrown
-  if (error instanceof MongoServerError && error.code === DUPLICATE_KEY && error.message.includes('orphan')) {
+  if (error instanceof MongoServerError && error.code === DUPLICATE_KEY && error.message.includes('orphan'))
     return new ChunkMoved(error)
-  }
   if (error instanceof MongoServerError && TOO_MUCH_WORK.has(Number(error.code))) return new QueryTimeout(error)
   return isOutage(error) ? new StoreUnavailable(error) : error
 }
