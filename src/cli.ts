@@ -1,5 +1,4 @@
-// The command line: `npx field-data-api` and the npm scripts. All commands but serve and openapi work on the database that
-// MONGODB_URI names.
+// The command line: `npx field-data-api` and the npm scripts.
 import { checkCommand } from './commands/check.js'
 import { indexesCommand } from './commands/indexes.js'
 import { keysCommand } from './commands/keys.js'

@@ -1,6 +1,5 @@
-// Writes the log to stdout in blocks, because a system call for every line would cost more than making the line. A log
-// that cannot be written stops nothing: its lines are dropped and counted, and the count is logged once writing works
-// again.
+// Writes the log to stdout in blocks, because a system call for every line would cost more than making the line. Lines that
+// cannot be written are dropped and counted, and the count is logged once writing works again.
 import { writeFile, writeFileSync } from 'node:fs'
 import { Socket } from 'node:net'
 
@@ -19,8 +18,7 @@ const WARN = 40
 
 /** Opens the log. When the process exits, even by an error, the lines that wait are written if stdout takes them. */
 export const openLog = (): LogStream => {
-  // Node writes to a pipe, a socket or a terminal without waiting for the reader. With a file or a device, process.stdout
-  // would block until the disk has written.
+  // Node writes to a pipe, a socket or a terminal without waiting. To a file, process.stdout would block until it is written.
   const send = (block: string, callback: (error?: Error | null) => void) =>
     process.stdout instanceof Socket ? process.stdout.write(block, callback) : writeFile(STDOUT, block, callback)
   let lines: string[] = []

@@ -1,5 +1,4 @@
-// The command `check`: lists the stored documents that do not fit, or whose organisation does not exist, as
-// newline-delimited JSON. It reads all collections in constant memory and changes nothing.
+// The command `check`: lists the stored documents that do not fit, or whose organisation does not exist. Its memory is constant.
 import { KindGuard, type TObject, Type } from '@sinclair/typebox'
 import { TypeCompiler } from '@sinclair/typebox/compiler'
 import { type ValueError, ValueErrorType } from '@sinclair/typebox/value'

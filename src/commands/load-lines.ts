@@ -1,5 +1,4 @@
-// Reads a file of newline-delimited JSON (one object a line) as documents to store. A line that is not a valid document
-// gets an error message instead. Nothing is written here.
+// Reads a file of newline-delimited JSON as documents to store. A line that is no valid document gets an error message.
 import { isUtf8 } from 'node:buffer'
 import { createReadStream } from 'node:fs'
 import { KindGuard, type TObject, type TSchema } from '@sinclair/typebox'

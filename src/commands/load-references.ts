@@ -1,5 +1,4 @@
-// Finds references to documents that the organisation does not have. Whether the document does not exist at all or belongs
-// to another organisation makes no difference here.
+// Finds references to documents that the organisation does not have. Another organisation may have them: that does not count.
 import { fieldOf, stringOf } from '../core/bson/values.js'
 import { type CollectionName, references } from '../core/documents/collections.js'
 import { Query } from '../core/pipelines/stages.js'

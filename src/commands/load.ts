@@ -1,6 +1,5 @@
 // The command `load FILE.ndjson`: loads real data, changes of it with --upsert, and deletions with --delete. Every
-// line is checked before the first is written, so a file with an invalid line changes nothing. If a load is interrupted,
-// running it again continues it: lines that are already done are skipped.
+// line is checked before the first is written. If a load is interrupted, running it again skips the lines that are done.
 import { createHash } from 'node:crypto'
 import { stat } from 'node:fs/promises'
 import { isDeepStrictEqual } from 'node:util'

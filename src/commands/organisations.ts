@@ -1,6 +1,5 @@
-// The command `organisations`: adds, lists, renames and removes organisations. Keys and records can only be added to an
-// organisation that exists. When one is removed, its keys are revoked, and when every instance refuses them, its records are
-// deleted for good.
+// The command `organisations`: adds, lists, renames and removes organisations. When one is removed, its keys are revoked, and
+// when every instance refuses them, its records are deleted for good.
 import { randomBytes } from 'node:crypto'
 import { type ApiKeyDocument, type OrganisationDocument, recordCollections } from '../core/documents/collections.js'
 import { keysOf, REVOKED_MS } from '../core/keys/keys.js'

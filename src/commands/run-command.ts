@@ -1,5 +1,4 @@
-// What all commands share: how they are called, how output is written, and the exit codes. A command exits with 0 when it is
-// done, 1 when it failed, also because of a setting, and 2 when it was called wrongly. Error messages go to standard error.
+// What all commands share: how they are called, how output is written, and the exit codes, which cli.ts names.
 import { createInterface } from 'node:readline'
 import { setTimeout } from 'node:timers/promises'
 import { Command, CommanderError, type CommandUnknownOpts } from '@commander-js/extra-typings'

@@ -1,5 +1,4 @@
-// The command `seed`: writes demo data in constant memory. If it is interrupted, it can be run again. It refuses to
-// write to a database that holds other data.
+// The command `seed`: writes demo data in constant memory. It refuses to write to a database that holds other data.
 import { setTimeout } from 'node:timers/promises'
 import { InvalidArgumentError, Option } from '@commander-js/extra-typings'
 import type { Batch } from '../../seed/index.js'

@@ -1,8 +1,6 @@
-// The stored documents: name and schema of each collection. Identifiers are strings, and points in time are
-// BSON dates. Every document that belongs to an organisation names it.
-//
-// Records also have a change stamp, and a deleted record leaves a tombstone in its place. The store writes both, by the
-// clock of the database, so they are in no schema. docs/data.md tells other writers how to write them.
+// The stored documents: name and schema of each collection. Records also have a change stamp, and a deleted record leaves a
+// tombstone in its place. The store writes both, by the clock of the database, so they are in no schema. docs/data.md tells
+// other writers how to write them.
 import { type Static, type TProperties, type TSchema, Type } from '@sinclair/typebox'
 import { dispatchStatuses, dispatchTypes } from '../../../schemas/dispatches.js'
 import { hideable, strict } from '../../../schemas/kit.js'

@@ -1,5 +1,4 @@
-// The indexes of each collection: few, because other programs write to the database and pay for every one of them.
-// docs/decisions/0004-indexes.md has the reasons.
+// The indexes of each collection: few, because all writers pay for every one (docs/decisions/0004-indexes.md).
 import { CHANGED_AT, type CollectionName, collections, isRecordCollection } from './collections.js'
 
 /** The fields of an index, in order. All are ascending, because a database reads an index in both directions. */

@@ -1,7 +1,6 @@
-// A cache for the totals of lists, and for what else is read of all records that match. Counting reads every match, so it
-// gets slower as the data grows. A total stays for twenty times as long as it took to count. So counting takes at most about
-// a twentieth of the time, and small totals, which are quick to count, stay exact. A failure that would come again, such as
-// a timeout, stays too, for a moment.
+// A cache for the totals of lists, and for what else is read of all records that match. A total stays for twenty times as long
+// as it took to count. So counting takes at most about a twentieth of the time, and small totals, which are quick to count,
+// stay exact. A failure that would come again, such as a timeout, stays too, for a moment.
 import { LRUCache } from 'lru-cache'
 import { ProblemError } from '../problems/problems.js'
 import { type Cache, QueryTimeout, type Read, type Store, type Timed } from './store.js'

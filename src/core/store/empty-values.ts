@@ -1,5 +1,5 @@
-// Rows whose sort value is missing or null. MongoDB takes both as equal, so these rows are in the order of their ids. An index of
-// a compatible server has all rows of one kind before those of the other.
+// Puts rows whose sort value is missing or null in the order of their ids, as MongoDB does. An index of a compatible server
+// has all rows of one kind before those of the other.
 import { type BsonDocument, BsonList } from '../bson/reader.js'
 import { fieldOf, present, sortKeyOfId } from '../bson/values.js'
 import type { Query } from '../pipelines/stages.js'
@@ -7,9 +7,8 @@ import type { Query } from '../pipelines/stages.js'
 type Sorted = Pick<Query, 'collection' | 'match' | 'stages' | 'union'>
 
 /**
- * The documents of a query. If it sorts and skips none, those without a sort value are in the order of their ids. If there may
- * be more of them, the server may have put rows of one kind behind all rows of the other, so the first rows of that kind are
- * read too.
+ * The documents of a query. If it sorts and skips none, those without a sort value are in the order of their ids. If the server
+ * may have more of them behind all rows of the other kind, the first of these are read too.
  * @param tellsApart whether the server may do that
  */
 export const inOrderOfIds = async (

@@ -17,10 +17,7 @@ export interface MongoSettings {
 export const POOL_SIZE = 64
 /** How long an operation waits for a server that cannot be reached. */
 const SELECTION_MS = 1000
-/**
- * The driver's interval between heartbeats, and its limit for a heartbeat and for a new connection, in milliseconds. After
- * both together the driver aborts all operations on a server that no longer responds.
- */
+/** The interval between heartbeats, and the limit of one and of connecting. After both, the driver gives up a dead server. */
 const HEARTBEAT_MS = 1500
 const CONNECT_MS = 1800
 /** How often a read is tried again, and how long after it began, in milliseconds. */

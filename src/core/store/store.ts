@@ -1,5 +1,4 @@
-// The interface between the service and its database. Queries return documents as BSON bytes, which the serializer
-// turns into JSON.
+// The interface between the service and its database. Queries return documents as BSON, which the writer turns into JSON.
 import { isUtf8 } from 'node:buffer'
 import { BSON } from 'mongodb'
 import { Bson, type BsonList } from '../bson/reader.js'
