@@ -9,14 +9,10 @@ import { seedCommand } from './commands/seed.js'
 import { stampCommand } from './commands/stamp.js'
 import { ConfigError, description, loadConfig, openMongo, version } from './core/config/config.js'
 
+const help = 'It needs no database. The settings of the environment count, such as MAX_PER_PAGE.'
 // Commands that need much code import it when they run, so that the others start fast.
 const openapiCommand: MakeCommand = ({ result }) =>
-  newCommand(
-    'openapi',
-    'Print the OpenAPI document of the service',
-    'openapi >openapi.yaml',
-    'It needs no database. The settings of the environment count, such as MAX_PER_PAGE.',
-  ).action(async () => {
+  newCommand('openapi', 'Print the OpenAPI document of the service', 'openapi >openapi.yaml', help).action(async () => {
     const { buildApp } = await import('./app.js')
     const { embeddedStore } = await import('./core/store/embedded.js')
     const app = await buildApp({ ...loadConfig(), logLevel: 'silent' }, embeddedStore())

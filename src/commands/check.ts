@@ -3,7 +3,7 @@ import { KindGuard, type TObject, Type } from '@sinclair/typebox'
 import { TypeCompiler } from '@sinclair/typebox/compiler'
 import { type ValueError, ValueErrorType } from '@sinclair/typebox/value'
 import { strict } from '../../schemas/kit.js'
-import { CHANGED_AT, type CollectionName, collections, isRecordCollection } from '../core/documents/collections.js'
+import { CHANGED_AT, collectionNames, collections, isRecordCollection } from '../core/documents/collections.js'
 import { setsOf } from '../core/documents/former.js'
 import { changeIn, STORED_KEY } from '../core/keys/keys.js'
 import type { Stored } from '../core/store/store.js'
@@ -53,7 +53,7 @@ export const checkCommand: MakeCommand = ({ out, tell, open }) =>
         if (Number(time) > clock) clock = (await store.now()).now
         return Number(time) > clock
       }
-      for (const name of Object.keys(collections) as CollectionName[]) {
+      for (const name of collectionNames) {
         const isRecord = isRecordCollection(name)
         const withStamp = isRecord && stamps
         const { properties } = collections[name].schema

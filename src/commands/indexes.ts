@@ -1,7 +1,6 @@
 // The command `indexes`: creates the indexes that are missing, and lists all with their sizes. It can be run any number of
 // times. Only the service changes how long tombstones are kept: a command may run without its settings.
-import { type CollectionName, collections } from '../core/documents/collections.js'
-import type { Store } from '../core/store/store.js'
+import { collectionNames } from '../core/documents/collections.js'
 import { CommandError, type MakeCommand, newCommand } from './run-command.js'
 import { table } from './table.js'
 
@@ -14,7 +13,10 @@ export const indexesCommand: MakeCommand = ({ result, open }) =>
   newCommand('indexes', 'Create the missing indexes and list all', 'indexes', details).action(async () => {
     const store = open()
     const refused = await store.ensureIndexes({ keepExpiry: true })
-    const indexes = await indexesIn(store)
+    const all = collectionNames.map(async (collection) =>
+      (await store.indexes(collection)).map((index) => ({ collection, ...index })),
+    )
+    const indexes = (await Promise.all(all)).flat()
     const rows = indexes.map(({ collection, name, fields, bytes }) => ({
       collection,
       index: fields.length > 0 ? fields.join(', ') : name,
@@ -23,11 +25,3 @@ export const indexesCommand: MakeCommand = ({ result, open }) =>
     result(indexes, table(['collection', 'index', 'size'], rows))
     if (refused.length > 0) throw new CommandError('The database refuses to create indexes', refused)
   })
-
-const indexesIn = async (store: Store) => {
-  const names = Object.keys(collections) as CollectionName[]
-  const all = names.map(async (collection) =>
-    (await store.indexes(collection)).map((index) => ({ collection, ...index })),
-  )
-  return (await Promise.all(all)).flat()
-}

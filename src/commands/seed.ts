@@ -4,7 +4,7 @@ import { InvalidArgumentError, Option } from '@commander-js/extra-typings'
 import type { Batch } from '../../seed/index.js'
 import { demoOptions, scenarioNames, scenarios } from '../../seed/options.js'
 import type { ScenarioOptions } from '../../seed/scenarios.js'
-import { type CollectionName, collections, type OrganisationDocument } from '../core/documents/collections.js'
+import { collectionNames, type OrganisationDocument } from '../core/documents/collections.js'
 import { keyIdOf } from '../core/keys/format.js'
 import { keysOf } from '../core/keys/keys.js'
 import { allEnded } from '../core/limits/work.js'
@@ -102,8 +102,7 @@ const claim = async (store: Store, options: ScenarioOptions, force: boolean) => 
 }
 
 const isEmpty = async (store: Store): Promise<boolean> => {
-  for (const name of Object.keys(collections) as CollectionName[])
-    if ((await store.dangerouslyFindAll(name, {}, 1)).length > 0) return false
+  for (const name of collectionNames) if ((await store.dangerouslyFindAll(name, {}, 1)).length > 0) return false
   return true
 }
 

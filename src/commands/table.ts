@@ -1,7 +1,7 @@
 // Shows rows as a table in the terminal.
 import { visible } from './run-command.js'
 
-export type Cell = string | Date | null
+type Cell = string | Date | null
 
 /** A stored value as a table and JSON can show it: null if it is neither a string nor a valid date. */
 export const cellOf = (value: unknown): Cell =>

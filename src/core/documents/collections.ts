@@ -151,6 +151,7 @@ export const collections = {
 export const CHANGED_AT = 'changedAt'
 
 export type CollectionName = keyof typeof collections
+export const collectionNames = Object.keys(collections) as CollectionName[]
 
 /** The collections of records, which callers can read. Each depends only on those before it. */
 export const recordCollections = ['users', 'agents', 'forms', 'projects', 'dispatches', 'entries'] as const

@@ -8,7 +8,7 @@ import { BsonList } from '../bson/reader.js'
 import {
   CHANGED_AT,
   type CollectionName,
-  collections,
+  collectionNames,
   type Documents,
   isRecordCollection,
   type RecordCollection,
@@ -32,7 +32,7 @@ const CAPACITY = 64
 
 /** An empty store, which keeps tombstones as long as it lives. `now` is the clock of the database. */
 export const embeddedStore = ({ now = () => new Date() } = {}): Store => {
-  const tables = new Map(Object.keys(collections).map((name) => [name, new Table()]))
+  const tables = new Map<string, Table>(collectionNames.map((name) => [name, new Table()]))
   const table = (name: string) => tables.get(name) as Table
 
   const run = (rows: readonly Row[], stages: readonly Stage[]): Document[] => {

@@ -1,7 +1,7 @@
 // Creates and lists indexes of MongoDB. One that cannot be created keeps no other from being created.
 import { isDeepStrictEqual } from 'node:util'
 import type { IndexDescription, IndexDescriptionInfo, MongoServerError } from 'mongodb'
-import { type CollectionName, collections, isRecordCollection } from '../documents/collections.js'
+import { type CollectionName, collectionNames, isRecordCollection } from '../documents/collections.js'
 import { hasIndex, type Index, indexesOf, TOMBSTONE_INDEX } from '../documents/indexes.js'
 import type { MongoConnection } from './mongo-connection.js'
 import { type Store, StoreUnavailable } from './store.js'
@@ -60,7 +60,7 @@ export const mongoIndexes = (connection: MongoConnection) => {
   return {
     async ensureIndexes(options) {
       const errors: string[] = []
-      for (const name of Object.keys(collections) as CollectionName[]) {
+      for (const name of collectionNames) {
         const stored = await existing(name)
         // A plain one that exists under another name cannot be created, and serves as well.
         const keys = stored.map(fieldsOf)

@@ -23,10 +23,7 @@ type Matching = Pick<Query, 'collection' | 'match'>
 type Staged = Pick<Query, 'collection' | 'match' | 'stages' | 'union'>
 
 /** Where a query is read, if not where the URI says. */
-interface ReadFrom {
-  readonly readPreference?: 'primary'
-  readonly readConcern?: ReadConcern
-}
+type ReadFrom = Pick<AggregateOptions, 'readPreference' | 'readConcern'>
 const MAJORITY: ReadFrom = { readPreference: 'primary', readConcern: new ReadConcern('majority') }
 
 /** The stages of a query after its `$match`, and those of its union. */
