@@ -16,6 +16,8 @@ const keyIdForms = 'as list shows it, with or without fda_ before it, or the who
 
 const issueExample = "keys issue --organisation savannah --name 'Dashboard'"
 
+const overlap = new Option('--overlap <TIME>', 'how long the old key still works')
+
 export const keysCommand: MakeCommand = ({ result, tell, audit, open }) =>
   newGroup('keys', 'Issue, list, rotate and revoke API keys', issueExample)
     .addCommand(
@@ -60,11 +62,7 @@ export const keysCommand: MakeCommand = ({ result, tell, audit, open }) =>
     .addCommand(
       newCommand('rotate', 'Issue a key in the place of another and show it, once', 'keys rotate bRqfAWGcrTFs')
         .argument('<KEYID>', `of the old key, ${keyIdForms}`, notEmpty)
-        .addOption(
-          new Option('--overlap <TIME>', 'how long the old key still works')
-            .argParser(durationOf)
-            .default(units.d, '24h'),
-        )
+        .addOption(overlap.argParser(durationOf).default(units.d, '24h'))
         .option('--expires-in <TIME>', 'of the new key; by default it lives as long as the old one', durationOf)
         .option(...BY)
         .action(async (keyIdOfOld, { overlap: overlapMs, expiresIn: lifetimeMs, by }) => {

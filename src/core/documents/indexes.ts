@@ -53,13 +53,11 @@ export const servingIndex = (need: IndexNeed): Index => {
 export const isServed = (need: IndexNeed, indexes: readonly Index[]): boolean => {
   const { equal, ranges } = need
   const order = orderIn(need)
-  return (
-    ranges.every((field) => field === order) &&
-    indexes.some(([owner, ...fields]) => {
-      const found = fields.slice(0, equal.length)
-      const rest = fields.slice(equal.length)
-      const isInOrder = rest[0] === order && (order === '_id' || rest[1] === '_id')
-      return owner === OWNER && equal.every((field) => found.includes(field)) && isInOrder
-    })
-  )
+  if (ranges.some((field) => field !== order)) return false
+  return indexes.some(([owner, ...fields]) => {
+    const found = fields.slice(0, equal.length)
+    const rest = fields.slice(equal.length)
+    const isInOrder = rest[0] === order && (order === '_id' || rest[1] === '_id')
+    return owner === OWNER && equal.every((field) => found.includes(field)) && isInOrder
+  })
 }

@@ -38,15 +38,15 @@ export const mongoWriter = (connection: MongoConnection, stream: Stream) => {
     write: () => Promise<T>,
   ): Promise<T> => {
     const began = performance.now()
-    const [outcome] = await Promise.allSettled([connection.run(write)])
+    const outcome = connection.run(write)
+    await Promise.allSettled([outcome])
     if (performance.now() - began > longestWriteMs) {
       await stampAgain(ids, (some) => {
         const written = { ...documents, _id: { $in: [...some] } }
         return connection.run(() => connection.collection(name).updateMany(written, [{ $set: { [stamp]: '$$NOW' } }]))
       })
     }
-    if (outcome.status === 'rejected') throw outcome.reason
-    return outcome.value
+    return outcome
   }
 
   /**

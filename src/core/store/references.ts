@@ -14,11 +14,7 @@ const IDS_PER_QUERY = 1000
 /** How many values are looked at before other requests go on: about a millisecond. */
 const VALUES_PER_STEP = 1000
 
-export const readWithReferences = async (
-  store: Pick<Store, 'aggregate'>,
-  query: Query,
-  reading: Reading = {},
-): Promise<BsonList> => {
+export const readWithReferences = async (store: Pick<Store, 'aggregate'>, query: Query, reading: Reading = {}) => {
   const list = await store.aggregate(query, reading)
   if (query.references.length === 0) return list
   const { signal, charge } = reading
