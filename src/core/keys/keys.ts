@@ -19,8 +19,6 @@ const CACHE = { maxSize: 10_000, sizeCalculation: () => 1, backgroundFetchSize: 
 /** How long a key counts as in use after it was used. */
 const IN_USE_MS = 3_600_000
 const LAST_USED_MS = 60_000
-/** The length of a SHA-256 in hexadecimal. */
-const HASH_LENGTH = 64
 /** Fields that other programs added are allowed. */
 export const STORED_KEY = { ...collections.apiKeys.schema, additionalProperties: true }
 
@@ -250,7 +248,7 @@ const timeOf = (date: unknown): number => (date instanceof Date && date.getTime(
 
 /** What is wrong with a stored key if its restrictions were added or taken away later: it must not be rotated. */
 export const changeIn = (document: ApiKeyDocument): string | undefined =>
-  document.hash.slice(0, -HASH_LENGTH) === markOf(document)
+  document.hash.replace(/[0-9a-f]{64}$/, '') === markOf(document)
     ? undefined
     : 'hash: is of a key with another only or from; issue a key anew'
 

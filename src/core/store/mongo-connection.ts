@@ -24,7 +24,6 @@ const CONNECT_MS = 1800
 const RETRIES = 2
 const RETRY_MS = 1000
 
-/** Counts the connections of the driver by its events. */
 export class Connections {
   open = 0
   used = 0

@@ -7,7 +7,7 @@ import { StoreUnavailable } from './store.js'
 
 /** A heartbeat may take this many times the driver's own time limits before it counts as stuck. */
 const HEARTBEAT_FACTOR = 3
-/** Half a second after a connection was reset, the driver looks for the server again. One that it finds in this time was not lost. */
+/** The driver looks again half a second after a reset. A server that it finds within this time was not lost. */
 const FOUND_AGAIN_MS = 1000
 
 export class Running {
