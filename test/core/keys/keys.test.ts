@@ -386,7 +386,8 @@ t.test('a flood from one address waits, and neither others nor keys that are kno
     'it is looked up again, also after an outage, and does not wait',
   )
   t.match(await keys.verify(newKey, 'other'), accepted)
-  t.same(asked, ids.slice(0, 2), 'two of an address are looked up at once')
+  while (asked.length < 2) await setImmediate()
+  t.same(asked.toSorted(), ids.slice(0, 2).sort(), 'two of an address are looked up at once')
   const late = keys.verify(flood[3] as string, 'other')
   while (!goOn.has(String(ids[3]))) await setImmediate()
   goOn.get(String(ids[3]))?.()
