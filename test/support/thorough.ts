@@ -5,7 +5,10 @@ import type { Test } from 'tap'
 export const isThorough = process.env.THOROUGH === 'true'
 
 /** Adds tests that only a thorough run has. */
-export const onlyThorough = (t: Test) => (isThorough ? t.test : t.skip)
+export const onlyThorough =
+  (t: Test) =>
+  (name: string, run: (t: Test) => Promise<unknown>): Promise<unknown> =>
+    t.test(name, { skip: !isThorough && 'takes long: .ci/nightly has it' }, run)
 
 export const runs = (few: number, all: number): number => (isThorough ? all : few)
 
