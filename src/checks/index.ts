@@ -155,17 +155,13 @@ const checkedAsCsv =
     const { total, shown } = metadata
     if (shown < total) throw tooMuch(`of ${total} rows a file would have ${shown}`)
     const columns = kind.columns.flatMap((name) => (named.includes(name) ? [name, `${name}Name`] : name))
-    const options = { keepsFormulas: formulas === 'keep' }
-    const write = (row: string, out: Output) => {
-      const cells = kind.table(JSON.parse(row)).map((each) => columns.map((name) => each[name] as Cell))
-      out.text(csvTable(cells, options))
-    }
+    const rowsOf = (row: string) => kind.table(JSON.parse(row)).map((each) => columns.map((name) => each[name] as Cell))
     return {
       rows,
       size,
       mediaType: `${mediaTypes.csv}; charset=utf-8`,
       fileName: fileNameOf(kind.fileName, 'csv'),
-      format: { begin: csvTable([columns], { ...options, bom: bom === 'true' }), write },
+      format: csvTable(columns, rowsOf, query),
       tag,
     }
   }

@@ -31,7 +31,6 @@ import { type CountedEntries, type Group, summaryOf, sumOf, tooManyGroups } from
 import { listOf, MOST_RECORDS } from '../core/read/values.js'
 import { type Cell, csvTable } from '../core/write/csv.js'
 import { jsonArray } from '../core/write/json.js'
-import type { Output } from '../core/write/output.js'
 
 export const COUNTS =
   'Counts the entries that match every given filter, as they are stored, in groups. A large count may be some seconds old: `asOf` says when it was made.'
@@ -60,8 +59,8 @@ const summarizeEntriesAsCsv = async (
   reader: Reader,
   { query }: Asked<typeof SummaryFileQuery.static>,
 ): Promise<RowsAnswer<Group>> => {
-  const { top, bom, formulas, ...filters } = query
-  const { summary, columns, answer } = await countedFor(reader, { ...filters, top: top ?? MAX_TOP })
+  const { top } = query
+  const { summary, columns, answer } = await countedFor(reader, { ...query, top: top ?? MAX_TOP })
   if (top === undefined && summary.groups > MAX_TOP)
     throw tooManyGroups(`makes ${summary.groups} groups, and without top a file has at most ${MAX_TOP}`)
   const names = columns.flatMap(({ name, inner }) => inner?.map((each) => `${name}.${each}`) ?? name)
@@ -70,14 +69,11 @@ const summarizeEntriesAsCsv = async (
       const value = valueIn(group)
       return inner === undefined ? value : inner.map((each) => (value as Record<string, unknown> | null)?.[each])
     }) as Cell[]
-  const options = { keepsFormulas: formulas === 'keep' }
-  const begin = csvTable([names], { ...options, bom: bom === 'true' })
-  const write = (group: Group, out: Output) => out.text(csvTable([cellsOf(group)], options))
   return {
     ...answer,
     mediaType: `${mediaTypes.csv}; charset=utf-8`,
     fileName: fileNameOf('summary', 'csv'),
-    format: { begin, write },
+    format: csvTable(names, (group) => [cellsOf(group)], query),
   }
 }
 

@@ -92,7 +92,7 @@ const columnFormats: Readonly<
   Record<Exclude<FormatName, 'geojson'>, (listing: ExportListing, counted: Rows) => ColumnFormat>
 > = {
   xlsx: (_, counted) => xlsxColumns(counted),
-  csv: ({ bom, formulas }) => csvColumns({ bom: bom === 'true', keepsFormulas: formulas === 'keep' }),
+  csv: csvColumns,
   parquet: () => jsonLines,
   ndjson: () => jsonLines,
 }

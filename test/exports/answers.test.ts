@@ -18,7 +18,7 @@ import { leftToGate, runs } from '../support/thorough.js'
 
 const Answered = select(EntryListItem, ['id', 'answers'])
 const lines = answersTable(jsonLines).rows
-const table = answersTable(csvColumns({ keepsFormulas: true })).rows
+const table = answersTable(csvColumns({ formulas: 'keep' })).rows
 
 /** The rows of a list, and what the same rows are by its JSON. */
 const rowsOf = (list: ReturnType<typeof listOf>) => {

@@ -1,15 +1,13 @@
 // Comma-separated values (RFC 4180) for people and their spreadsheets: a header, and a row for each document.
+import type { Static, TObject } from '@sinclair/typebox'
+import type { csvParameters } from '../../../schemas/exports.js'
 import type { Bytes } from '../bson/reader.js'
 import { cellColumns } from './cells.js'
-import type { ColumnFormat, Finish } from './columns.js'
+import type { ColumnFormat } from './columns.js'
+import type { RowFormat } from './rows.js'
 import { scalars, unquoted } from './scalars.js'
 
-export interface CsvOptions {
-  /** Begins with a byte order mark, by which Excel knows UTF-8. */
-  readonly bom?: boolean
-  /** Keeps texts that a spreadsheet would run as formulas, for programs. */
-  readonly keepsFormulas?: boolean
-}
+export type CsvOptions = Static<TObject<typeof csvParameters>>
 
 const LINE_END = '\r\n'
 const BOM = '\ufeff'
@@ -31,22 +29,17 @@ const BEGINS_TEXT = Array.from(
 )
 const NUMBER = /^-\d+(\.\d+)?(e[+-]?\d+)?$/i
 
-/**
- * Each column is a cell. The names of columns are always quoted: a program that guesses the format then knows that cells may
- * be, also where the first such cell comes late.
- */
-export const csvColumns = ({ bom = false, keepsFormulas = false }: CsvOptions): ColumnFormat => {
-  const finish: Finish = (output, from, to) => quoted(output, from, keepsFormulas ? to : harmless(output, from, to))
-  return cellColumns({
-    header: (names) => csvTable([names], { bom, keepsFormulas }),
+/** Each column is a cell. */
+export const csvColumns = (options: CsvOptions): ColumnFormat =>
+  cellColumns({
+    header: (names) => headerOf(names, options),
     label: (_name, column) => (column === 0 ? '' : ','),
     missing: ',',
     cells: { time: unquoted(scalars.instant.write) },
-    finish,
+    finish: (output, from, to) => quoted(output, from, options.formulas === 'keep' ? to : harmless(output, from, to)),
     number: String,
     end: () => LINE_END,
   })
-}
 
 /** Puts an apostrophe before a text that a spreadsheet would run as a formula. A negative number stays one. */
 const harmless = ({ bytes }: Bytes, from: number, to: number): number => {
@@ -79,14 +72,26 @@ const quoted = ({ bytes }: Bytes, from: number, to: number): number => {
 
 export type Cell = string | number | null | undefined
 
-/** Rows of cells. All texts are quoted. */
-export const csvTable = (
-  rows: readonly (readonly Cell[])[],
-  { bom = false, keepsFormulas = false }: CsvOptions,
-): string => {
-  const textOf = (cell: Cell): string =>
-    typeof cell === 'string'
-      ? `"${(keepsFormulas || !isFormula(cell) ? cell : `'${cell}`).replaceAll('"', '""')}"`
-      : String(cell ?? '')
-  return (bom ? BOM : '') + rows.map((row) => row.map(textOf).join() + LINE_END).join('')
+/** Tables of what becomes rows of cells. All texts are quoted. */
+export const csvTable = <T>(
+  names: readonly string[],
+  rowsOf: (of: T) => readonly (readonly Cell[])[],
+  options: CsvOptions,
+): RowFormat<T> => ({
+  begin: headerOf(names, options),
+  write: (of, out) =>
+    out.text(
+      rowsOf(of)
+        .map((cells) => lineOf(cells, options))
+        .join(''),
+    ),
+})
+
+/** A program that guesses the format knows by the quotes that cells may have some, also where the first such cell comes late. */
+const headerOf = (names: readonly string[], options: CsvOptions): string =>
+  (options.bom === 'true' ? BOM : '') + lineOf(names, options)
+
+const lineOf = (cells: readonly Cell[], { formulas }: CsvOptions): string => {
+  const textOf = (text: string) => (formulas !== 'keep' && isFormula(text) ? `'${text}` : text).replaceAll('"', '""')
+  return cells.map((cell) => (typeof cell === 'string' ? `"${textOf(cell)}"` : cell)).join() + LINE_END
 }

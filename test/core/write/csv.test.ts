@@ -68,7 +68,7 @@ for (const schema of [
     fc.assert(
       fc.property(mixedLists(schema, 'entries'), (list) => {
         const { items, failures } = itemsOf(schema, list)
-        const found = table(schema, list, { keepsFormulas: true })
+        const found = table(schema, list, { formulas: 'keep' })
         const wanted = items.map((item) =>
           flattened(schema, item).map(([path, value]) => (lists.includes(path) ? idsOf(value) : value)),
         )
@@ -90,7 +90,7 @@ for (const schema of [
 t.test('the file begins with a byte order mark where it is wanted, and has a header also without rows', async (t) => {
   const schema = Type.Object({ id: Type.String(), at: Type.Object({ city: Type.String() }) })
   t.equal(fileOf(csv({ schema, named: namedSchemas }, {}), listOf([])).text, '"id","at.city"\r\n')
-  t.equal(fileOf(csv({ schema, named: namedSchemas }, { bom: true }), listOf([])).text, '\ufeff"id","at.city"\r\n')
+  t.equal(fileOf(csv({ schema, named: namedSchemas }, { bom: 'true' }), listOf([])).text, '\ufeff"id","at.city"\r\n')
 })
 
 const named = Type.Object({ id: Type.String(), name: Type.String(), size: Type.Optional(Type.Number()) })
@@ -129,7 +129,7 @@ t.test('a text that a spreadsheet would run gets an apostrophe, a number does no
     ...['-1', '-12.5', '-1e9', '-1.25E-7', '', ' 1', '１＝１', '1=1', "'=1", 'é', '１'].map((text) => [text, text]),
   ]) {
     t.strictSame(table(named, nameList(name)).rows, [['x', wanted, '-1']], JSON.stringify(name))
-    t.strictSame(table(named, nameList(name), { keepsFormulas: true }).rows, [['x', name, '-1']])
+    t.strictSame(table(named, nameList(name), { formulas: 'keep' }).rows, [['x', name, '-1']])
   }
   const list = listOf([plain({ _id: '=id', name: '', size: -5e300 })])
   t.strictSame(table(named, list).rows, [["'=id", '', '-5e+300']])
@@ -235,7 +235,7 @@ t.test('each question has a cell with all its answers', async (t) => {
           return given.length === 0 ? undefined : given.flatMap(({ answer }) => answer as string[]).join('; ')
         }),
       ])
-      assert.deepEqual(answered(list, { keepsFormulas: true }).slice(1), wanted)
+      assert.deepEqual(answered(list, { formulas: 'keep' }).slice(1), wanted)
     }),
     { numRuns: RUNS },
   )
