@@ -5,28 +5,8 @@ import { strict } from '../../schemas/kit.js'
 import { Me, type Me as Own } from '../../schemas/me.js'
 import { MAX_WAIT_S } from '../../schemas/sync.js'
 import type { Config } from '../core/config/config.js'
-import type { ValueAnswer } from '../core/door/answer.js'
 import type { Capability } from '../core/door/capability.js'
 import type { Route } from '../core/door/table.js'
-import type { KeyScope } from '../core/keys/keys.js'
-
-const getMe = (
-  { organisation, organisationName, keyId, keyName, expiresAt, without, only }: KeyScope,
-  limits: Own['limits'],
-): ValueAnswer => {
-  const data: Own = {
-    organisation: { id: organisation, name: organisationName },
-    key: {
-      id: keyId,
-      name: keyName,
-      ...(expiresAt && { expiresAt: expiresAt.toISOString() }),
-      ...(without && { without: [...without] }),
-      ...(only && { only }),
-    },
-    limits,
-  }
-  return { value: { success: true, data } }
-}
 
 const meRoute = ({ maxPerPage, rateLimit, sync }: Config): Route => {
   const limits = {
@@ -47,7 +27,20 @@ const meRoute = ({ maxPerPage, rateLimit, sync }: Config): Route => {
     tag: 'Key',
     query: strict({}),
     response: one(Me),
-    operation: (_reader, _asked, key) => getMe(key, limits),
+    operation(_reader, _asked, { organisation, organisationName, keyId, keyName, expiresAt, without, only }) {
+      const data: Own = {
+        organisation: { id: organisation, name: organisationName },
+        key: {
+          id: keyId,
+          name: keyName,
+          ...(expiresAt && { expiresAt: expiresAt.toISOString() }),
+          ...(without && { without: [...without] }),
+          ...(only && { only }),
+        },
+        limits,
+      }
+      return { value: { success: true, data } }
+    },
   }
 }
 
