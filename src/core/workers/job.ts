@@ -46,13 +46,9 @@ export const documentsOf = (given: ArrayBuffer): Buffer[] => {
 /** The errors that callers are told of. Between threads an error loses its class and what it says besides its message. */
 const classes: readonly { prototype: Error }[] = [ProblemError, UnreadableDocument, UnfitForFormat, ResponseTooLarge]
 
-export interface Thrown {
-  readonly error: Error
-  readonly of: number
-  readonly fields: object
-}
+export type Thrown = ReturnType<typeof thrown>
 
-export const thrown = (error: Error): Thrown => {
+export const thrown = (error: Error) => {
   const of = classes.indexOf(error.constructor as never)
   return { error, of, fields: of === -1 ? {} : { ...error } }
 }

@@ -16,19 +16,14 @@ const SILENT_MS = 60_000
 /** While all jobs hold more bytes than this, no other one begins. */
 const MOST_HELD = 512 * 1024 * 1024
 
-interface Thread {
-  readonly worker: Worker
-  /** Aborted when the worker has ended. */
-  readonly ended: AbortSignal
-}
-
 const modules: string[] = []
-let current: Thread | undefined
+/** The worker, and a signal that is aborted when it has ended. */
+let current: { readonly worker: Worker; readonly ended: AbortSignal } | undefined
 let held = 0
 let tell: ((err: unknown) => void) | undefined
 
 /** Starts the worker, unless it runs. After its death another one starts. */
-const thread = (): Thread => {
+const thread = () => {
   if (current?.ended.aborted === false) return current
   const worker = new Worker(new URL('./worker.js', import.meta.url), {
     workerData: modules,
@@ -70,8 +65,7 @@ export class Work {
     if (held > MOST_HELD) throw new Overloaded('Too much is computed at the moment')
     const { port1, port2 } = new MessageChannel()
     this.#port = port1
-    const opening: Opening = { module, options, port: port2 }
-    this.#thread.worker.postMessage(opening, [port2])
+    this.#thread.worker.postMessage({ module, options, port: port2 } satisfies Opening, [port2])
   }
 
   add(rows: readonly BsonDocument[]): Promise<Made> {
