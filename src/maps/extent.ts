@@ -11,12 +11,6 @@ import { UnreadableDocument } from '../core/write/errors.js'
 import { Output } from '../core/write/output.js'
 import { compileDocuments } from '../core/write/writer.js'
 
-/** As OGC API - Features has it: west, south, east and north in degrees, and two times (RFC 3339). */
-export interface Extent {
-  readonly spatial?: { readonly bbox: readonly number[][] }
-  readonly temporal?: { readonly interval: readonly string[][] }
-}
-
 const place = (value: Expression): Expression => ({ $cond: [isPlace, value, NOTHING] })
 const box = {
   west: { $min: place(LONGITUDE) },
@@ -30,12 +24,15 @@ const [number, instant] = [Type.Optional(Type.Number()), Type.Optional(Type.Stri
 const schema = Type.Object({ west: number, south: number, east: number, north: number, first: instant, last: instant })
 const write = compileDocuments({ schema, named: new Map() })
 
-/** The box around all places that a key sees, and the first and the last `createdAt`. Undefined without entries. */
-export const extentOf = (reader: Reader): Promise<Extent | undefined> => {
+/**
+ * The box around all places that a key sees (west, south, east and north in degrees), and the first and the last `createdAt`, as
+ * OGC API - Features has them. Undefined without entries.
+ */
+export const extentOf = (reader: Reader) => {
   const { scope } = reader
   const hasPlaces = 'location' in viewOf(scope.without).shown(EntryListItem).properties
   const query = Query.in(scope, 'entries', [], [{ $group: { ...(hasPlaces && box), ...interval } }])
-  const read = async (shared: Reader): Promise<Extent | undefined> => {
+  const read = async (shared: Reader) => {
     const [found] = (await shared.read(query)).documents
     if (found === undefined) return undefined
     const out = new Output()

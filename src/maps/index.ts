@@ -22,13 +22,7 @@ const AS_STORED = { embed: 'false' } as const
 const NO_FILTERS = ['limit', 'cursor', 'f']
 
 /** The parameters of the list that finds the same entries. */
-export const listingOf = ({
-  f,
-  limit,
-  cursor = FIRST_CURSOR,
-  datetime,
-  ...filters
-}: FeaturesQuery): EntryListQuery => ({
+export const listingOf = ({ f, limit, cursor, datetime, ...filters }: FeaturesQuery): EntryListQuery => ({
   ...AS_STORED,
   sortBy: 'id',
   sortOrder: 'asc',
@@ -38,7 +32,7 @@ export const listingOf = ({
   ...(datetime?.to && { createdBefore: new Date(datetime.to.getTime() + 1) }),
   ...filters,
   perPage: limit,
-  cursor,
+  cursor: cursor ?? FIRST_CURSOR,
 })
 
 /** @param root the address of the landing page */

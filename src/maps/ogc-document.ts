@@ -67,12 +67,8 @@ const older = (value: unknown): unknown => {
   const branches = node.anyOf
   if (Array.isArray(branches) && branches.some(isNull)) {
     const { anyOf, ...rest } = node
-    return {
-      ...olderMembers(rest),
-      nullable: true,
-      type: 'object',
-      allOf: older(branches.filter((each) => !isNull(each))),
-    }
+    const allOf = older(branches.filter((each) => !isNull(each)))
+    return { ...olderMembers(rest), nullable: true, type: 'object', allOf }
   }
   return olderMembers(node)
 }

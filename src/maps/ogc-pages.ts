@@ -24,18 +24,14 @@ export const COLLECTION = '/collections/entries'
 const TITLE = 'Field data'
 const DESCRIPTION = 'Entries of your organisation, each with the answers that an agent gave to a form.'
 
+const classesOf = (part: string, ...names: string[]) =>
+  names.map((name) => `http://www.opengis.net/spec/ogcapi-${part}/1.0/conf/${name}`)
 const conformsTo = [
-  ...['core', 'geojson', 'oas30'].map((name) => `http://www.opengis.net/spec/ogcapi-features-1/1.0/conf/${name}`),
-  ...['queryables', 'queryables-query-parameters'].map(
-    (name) => `http://www.opengis.net/spec/ogcapi-features-3/1.0/conf/${name}`,
-  ),
-  ...['schemas', 'advanced-property-roles', 'returnables-and-receivables'].map(
-    (name) => `http://www.opengis.net/spec/ogcapi-common-3/1.0/conf/${name}`,
-  ),
+  ...classesOf('features-1', 'core', 'geojson', 'oas30'),
+  ...classesOf('features-3', 'queryables', 'queryables-query-parameters'),
+  ...classesOf('common-3', 'schemas', 'advanced-property-roles', 'returnables-and-receivables'),
   // The names of the same in drafts of part 5, by which QGIS knows that there is a schema.
-  ...['schemas', 'core-roles-features', 'returnables-and-receivables'].map(
-    (name) => `http://www.opengis.net/spec/ogcapi-features-5/1.0/conf/${name}`,
-  ),
+  ...classesOf('features-5', 'schemas', 'core-roles-features', 'returnables-and-receivables'),
 ]
 
 export const linkTo = (href: string, rel: string, type: string, title?: string) => ({ href, rel, type, title })
