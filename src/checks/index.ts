@@ -17,7 +17,7 @@ import { type Asked, fileNameOf, type RowsAnswer } from '../core/door/answer.js'
 import type { Capability } from '../core/door/capability.js'
 import { attached, commonProblems, FILE, linked, tagged } from '../core/door/responses.js'
 import type { Route } from '../core/door/table.js'
-import { few, filters, firstSentence, object, rows, type Tool } from '../core/door/tools.js'
+import { few, filters, firstSentence, object, rows } from '../core/door/tools.js'
 import { entries } from '../core/pipelines/entries.js'
 import { unmatchedIn } from '../core/read/list.js'
 import { type Named, namesOf } from '../core/read/names.js'
@@ -166,13 +166,7 @@ const checkedAsCsv =
     }
   }
 
-const routesOf = (
-  name: string,
-  operationId: string,
-  kind: Kind,
-  response: TSchema,
-  limits: PageLimits,
-): readonly Route[] => {
+const routesOf = (name: string, operationId: string, kind: Kind, response: TSchema, limits: PageLimits): Route[] => {
   const own = { tag: 'Checks', problems: commonProblems, description: `${CHECKS} ${response.description}` }
   return [
     {
@@ -203,7 +197,7 @@ const routesOf = (
 
 const checked = ChecksListQuery({ page: 1, perPage: 1, maxPerPage: MOST_RECORDS })
 
-const tools: Readonly<Record<string, Tool>> = {
+const tools: Capability['tools'] = {
   check_entries: {
     description: `${firstSentence(CHECKS)} Worst agents and flagged entries; a flag says nothing of why.`,
     takes: {

@@ -8,17 +8,7 @@ import { type Asked, fileNameOf, type RowsAnswer, type ValueAnswer } from '../co
 import type { Capability } from '../core/door/capability.js'
 import { attached, commonProblems, FILE, tagged } from '../core/door/responses.js'
 import type { Route } from '../core/door/table.js'
-import {
-  filters,
-  firstSentence,
-  form,
-  inWords,
-  object,
-  ofQuestions,
-  rows,
-  type Tool,
-  total,
-} from '../core/door/tools.js'
+import { filters, firstSentence, form, inWords, object, ofQuestions, rows, total } from '../core/door/tools.js'
 import { resources } from '../core/pipelines/index.js'
 import type { Resource } from '../core/pipelines/resource.js'
 import { isInScope } from '../core/pipelines/stages.js'
@@ -46,12 +36,9 @@ const summarizeEntries = async (reader: Reader, { query }: Pick<Asked<SummaryQue
   const metadata = { total, groups, others, ...(sum !== total && { multiple: true }), asOf: asOf.toISOString() }
   const rowOf = (group: Group): Readonly<Record<string, unknown>> =>
     Object.fromEntries(columns.map(({ name, valueIn }) => [name, valueIn(group)]))
-  const rows: RowsAnswer<Group> = {
-    ...answer,
-    format: jsonArray((group, out) => out.text(JSON.stringify(rowOf(group)))),
-    envelope: { before: { success: true }, name: 'data', after: () => ({ _metadata: metadata }) },
-  }
-  return { ...rows, rowOf, metadata }
+  const format = jsonArray((group: Group, out) => out.text(JSON.stringify(rowOf(group))))
+  const envelope = { before: { success: true }, name: 'data', after: () => ({ _metadata: metadata }) }
+  return { ...answer, format, envelope, rowOf, metadata }
 }
 
 /** The same as a table: a cell of the map has two columns, and so on. */
@@ -193,7 +180,7 @@ const namesIn = async (reader: Reader, resource: Resource) => {
   return { total: rows.length, rows: rows.slice(0, MOST_RECORDS), unreadable: [] }
 }
 
-const tools: Readonly<Record<string, Tool>> = {
+const tools: Capability['tools'] = {
   describe: {
     description:
       'What there is, and what the key sees: entries by status, from when to when, forms and projects. Begin here.',
@@ -201,24 +188,25 @@ const tools: Readonly<Record<string, Tool>> = {
     gives: { organisation: object, entries: object, totals: object, forms: rows, projects: rows },
     async call({ reader, scope }) {
       const { organisation: id, organisationName: name, without = [], only } = scope
-      const counted = await summarizeEntries(reader, { query: { by: ['status'], zone: 'UTC', top: MOST_RECORDS } })
-      const status = counted.rows.map(counted.rowOf)
+      const query = { by: ['status'], zone: 'UTC', top: MOST_RECORDS }
+      const { rows: groups, rowOf, metadata } = await summarizeEntries(reader, { query })
+      const { total, asOf } = metadata
       const isTime = { createdSince: YEAR_1, createdBefore: YEAR_9999 }
       const ends = { ...isTime, sortBy: 'createdAt', perPage: 1, fields: ['createdAt'], total: 'false' }
       const [first] = (await listOf(reader, entries, { ...ends, sortOrder: 'asc' })).rows
       const [last] = (await listOf(reader, entries, ends)).rows
-      const { total, asOf } = counted.metadata
       const [ofForms, ofProjects] = [await namesIn(reader, forms), await namesIn(reader, projects)]
+      const totals = { forms: ofForms.total, projects: ofProjects.total }
       return {
         organisation: { id, name },
         without,
         only,
-        entries: { total, asOf, from: first?.createdAt, to: last?.createdAt, status },
-        totals: { forms: ofForms.total, projects: ofProjects.total },
+        entries: { total, asOf, from: first?.createdAt, to: last?.createdAt, status: groups.map(rowOf) },
+        totals,
         forms: ofForms.rows,
         projects: ofProjects.rows,
         unreadable: [...ofForms.unreadable, ...ofProjects.unreadable],
-        of: { forms: ofForms.total, projects: ofProjects.total },
+        of: totals,
       }
     },
   },
@@ -251,12 +239,8 @@ const tools: Readonly<Record<string, Tool>> = {
     gives: { total, groups: total, rows },
     async call({ reader }, query, { top, zone = query.zone }) {
       const { rows: shown, rowOf, metadata } = await summarizeEntries(reader, { query: query as never })
-      return {
-        ...metadata,
-        zone,
-        rows: shown.map(rowOf),
-        of: { rows: top === undefined ? metadata.groups : shown.length },
-      }
+      const of = { rows: top === undefined ? metadata.groups : shown.length }
+      return { ...metadata, zone, rows: shown.map(rowOf), of }
     },
   },
 }

@@ -5,7 +5,7 @@ import { type Asked, type FileAnswer, fileNameOf } from '../core/door/answer.js'
 import type { Capability } from '../core/door/capability.js'
 import { attached, FILE, problemsOn } from '../core/door/responses.js'
 import type { Route } from '../core/door/table.js'
-import { filters, type Tool, text, total } from '../core/door/tools.js'
+import { filters, text, total } from '../core/door/tools.js'
 import { baseOf } from '../core/http/caller.js'
 import { entries } from '../core/pipelines/entries.js'
 import { problem } from '../core/problems/problems.js'
@@ -61,7 +61,7 @@ const textOf = (value: unknown): string => {
   return answer === undefined ? key : `${key}=${answer}`
 }
 
-const tools: Readonly<Record<string, Tool>> = {
+const tools: Capability['tools'] = {
   export_link: {
     description: 'The address of a file with all entries that match, and a command that fetches it.',
     takes: { ...FormatParams(Object.keys(mediaTypes) as FormatName[]).properties, ...filters },

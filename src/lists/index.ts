@@ -7,7 +7,7 @@ import { type Asked, pageAnswer, type RowsAnswer } from '../core/door/answer.js'
 import type { Capability } from '../core/door/capability.js'
 import { linked, problemsOn, tagged } from '../core/door/responses.js'
 import type { Route } from '../core/door/table.js'
-import { few, filters, firstSentence, list, object, type Tool, text, total } from '../core/door/tools.js'
+import { few, filters, firstSentence, list, object, text, total } from '../core/door/tools.js'
 import { entries } from '../core/pipelines/entries.js'
 import { resources } from '../core/pipelines/index.js'
 import type { Resource } from '../core/pipelines/resource.js'
@@ -85,7 +85,7 @@ const getRecord = async (
   }
 }
 
-const tools: Readonly<Record<string, Tool>> = {
+const tools: Capability['tools'] = {
   find_entries: {
     description: `${firstSentence(entries.descriptions.list)} Newest first.`,
     takes: { ...filters, fields: list.properties.fields, limit: defaulted(few, 20) },
@@ -119,10 +119,7 @@ export const lists: Capability = {
     const literal = { page: 50, perPage: 1, maxPerPage }
     const limitsOf = (resource: unknown) =>
       resource === resources.projects && projectDefaults === 'literal' ? literal : usual
-    return Object.values(resources).flatMap((resource) => [
-      listRoute(resource, limitsOf(resource)),
-      recordRoute(resource),
-    ])
+    return Object.values(resources).flatMap((each) => [listRoute(each, limitsOf(each)), recordRoute(each)])
   },
   tools,
 }
