@@ -1,5 +1,4 @@
-// Compiles a writer for formats whose rows are flat: what a document has in nested objects stands in columns of its own,
-// named by their paths, such as `location.state`.
+// Compiles a writer of flat rows: what is in nested objects stands in columns, named by paths such as `location.state`.
 import { type TSchema, Type } from '@sinclair/typebox'
 import { isJoined, JOINED_SUFFIX } from '../../../schemas/kit.js'
 import type { Bytes } from '../bson/reader.js'

@@ -33,17 +33,13 @@ export function* hashOf(values: Iterable<unknown>): Generator<void, string> {
 /**
  * The entity tag of a response. It is weak, because the same tag is used for every content coding. It yields between its
  * steps (see src/core/limits/work.ts).
- * @param values what the response contains besides its documents
+ * @param values what the response contains besides its rows
  * @param without what the caller does not see. A caller that sees more has other tags
  */
-export function* etagOf(
-  documents: readonly BsonDocument[],
-  values?: unknown,
-  without?: Without,
-): Generator<void, string> {
+export function* etagOf(rows: readonly BsonDocument[], values?: unknown, without?: Without): Generator<void, string> {
   const all = createHash('sha1')
   let left = STEP_BYTES
-  for (const { bytes } of documents) {
+  for (const { bytes } of rows) {
     for (let start = 0; start < bytes.length; start += STEP_BYTES) {
       // Most documents are one part, and another view of each would take as long as a hash of it.
       const part = bytes.length <= STEP_BYTES ? bytes : bytes.subarray(start, start + STEP_BYTES)

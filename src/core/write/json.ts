@@ -54,11 +54,7 @@ export const ndjson = (write: DocumentWriter): RowFormat => ({
 })
 
 /** What JSON allows in a text, but many programs take for the end of a line; and its escape. */
-const LINE_ENDS = [
-  ['\u0085', '\\u0085'],
-  ['\u2028', '\\u2028'],
-  ['\u2029', '\\u2029'],
-] as const
+const LINE_ENDS = Object.entries({ '\u0085': '\\u0085', '\u2028': '\\u2028', '\u2029': '\\u2029' })
 
 /** JSON in which no program finds the end of a line. */
 export const oneLine = (json: string): string =>

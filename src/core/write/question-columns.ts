@@ -59,13 +59,7 @@ export const questionColumns = (questions: readonly string[], others: readonly s
 const SEPARATOR = Buffer.from('; ')
 
 /** Writes the words of values as one raw text, or the ids of the records that are in them. */
-export const joinWords = (
-  write: Write,
-  input: Bytes,
-  values: Iterable<BareElement>,
-  output: Bytes,
-  begin: number,
-): number => {
+export const joinWords = (write: Write, input: Bytes, values: Iterable<BareElement>, output: Bytes, begin: number) => {
   const { bytes } = input
   let [to, isFirst] = [begin, true]
   for (const value of values) {

@@ -21,11 +21,7 @@ const SLICE_BYTES = 64 * 1024
 const MAX_RECORD_BYTES = MAX_RESPONSE_BYTES / 2
 
 /** Is called for a record that does not fit its schema, or is too large. It may write another row in its place, or throw. */
-export type OnFailure<T extends BsonDocument = BsonDocument> = (
-  record: T,
-  error: UnreadableDocument,
-  out: Output,
-) => void
+export type OnFailure<T extends BsonDocument = BsonDocument> = (of: T, error: UnreadableDocument, out: Output) => void
 
 export const fail: OnFailure = (_record, error) => {
   throw error

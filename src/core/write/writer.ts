@@ -62,11 +62,7 @@ export const locatingErrors = ({ collection, bytes }: BsonDocument, write: () =>
   })
 
 /** The function of a writer, of the code generated for it. @param more functions that the code calls, by their names */
-export const runnable = (
-  { code }: CodeGenerator,
-  { name }: Writer,
-  more: Readonly<Record<string, unknown>> = {},
-): Write => {
+export const runnable = ({ code }: CodeGenerator, { name }: Writer, more: object = {}): Write => {
   const writers = [...Object.values(scalars), any].map(({ name, write }): [string, Write] => [name, write])
   const known = { ...Object.fromEntries(writers), ...more, wrongType, notJoined, missing, cstringEnd, valueEnd }
   const body = `const { ${Object.keys(known)} } = known\n${code.join('\n')}\nreturn ${name}`
