@@ -51,6 +51,5 @@ export const answersTable = (format: ColumnFormat) => {
       }
     }
   }
-  const rows: RowFormat = { begin: format.header(names), write }
-  return { columns, rows }
+  return { columns, rows: { begin: format.header(names), write } satisfies RowFormat }
 }

@@ -28,6 +28,7 @@ export interface Exported {
 }
 
 const TABLE_FORMATS = ['xlsx', 'csv', 'parquet', 'ndjson'] as const satisfies FormatName[]
+type TableFormat = (typeof TABLE_FORMATS)[number]
 /** The most records of a sheet of XLSX, beside the row of names. */
 export const MAX_RECORDS = 1_048_575
 /** The pages of a list matter to no export. */
@@ -83,14 +84,10 @@ interface FileRows {
   readonly columns: readonly Column[]
   readonly named: Shown['named']
   readonly format: RowFormat
-  /** Counts the rows of a sheet. */
-  readonly counted: Rows
 }
 
 /** The rows of formats with columns. Parquet is made of lines of JSON. */
-const columnFormats: Readonly<
-  Record<Exclude<FormatName, 'geojson'>, (listing: ExportListing, counted: Rows) => ColumnFormat>
-> = {
+const columnFormats: Readonly<Record<TableFormat, (listing: ExportListing, counted: Rows) => ColumnFormat>> = {
   xlsx: (_, counted) => xlsxColumns(counted),
   csv: csvColumns,
   parquet: () => jsonLines,
@@ -105,7 +102,7 @@ const headingOf = (name: string): string => {
 
 /** How a format writes rows. With `labels`, the header is in words. The names of questions are words already. */
 const columnFormatOf = (
-  format: keyof typeof columnFormats,
+  format: TableFormat,
   listing: ExportListing,
   counted: Rows,
   questions: readonly QuestionColumn[] = [],
@@ -123,28 +120,22 @@ export const choiceOf = ({ name }: Exported, format: FormatName, listing: Export
   return format === 'geojson' && fields !== undefined ? { ...listing, fields: [...fields, 'location'] } : listing
 }
 
-/** The rows of a file, without what the caller does not see. */
-export const rowFormatOf = (
-  { name, resource }: Exported,
-  { format, without, listing, questions }: FileOptions,
-): FileRows => {
-  const counted = { count: 0 }
+/** The rows of a file, without what the caller does not see. @param counted counts those of a sheet */
+export const rowFormatOf = ({ name, resource }: Exported, options: FileOptions, counted: Rows): FileRows => {
+  const { format, without, listing, questions } = options
   if (name === 'answers') {
-    const { columns, rows } = answersTable(columnFormatOf(format as keyof typeof columnFormats, listing, counted))
+    const { columns, rows } = answersTable(columnFormatOf(format as TableFormat, listing, counted))
     const lines = format === 'ndjson' ? asLines(rows) : rows
-    return { columns, named: listedSchemas, format: countingRows(counted, lines), counted }
+    return { columns, named: listedSchemas, format: countingRows(counted, lines) }
   }
   const projection = projectionOf(resource, without, listing as Choice)
   const { named } = projection
-  if (format === 'ndjson') {
-    const lines = asLines(ndjson(projection.compiled(compileDocuments)))
-    return { columns: [], named, format: lines, counted }
-  }
+  if (format === 'ndjson') return { columns: [], named, format: asLines(ndjson(projection.compiled(compileDocuments))) }
   const shown = questions === undefined ? projection : withAnswersLast(projection)
   const asked = questions && questionColumns(questions, namesBeside(resource, projection, listing.labels === 'true'))
-  if (format === 'geojson') return { columns: [], named, format: geojson(shown, asked), counted }
+  if (format === 'geojson') return { columns: [], named, format: geojson(shown, asked) }
   const { columns, rows } = tableOf(shown, columnFormatOf(format, listing, counted, asked), asked)
-  return { columns, named, format: countingRows(counted, rows), counted }
+  return { columns, named, format: countingRows(counted, rows) }
 }
 
 /** What no question is called. It does not depend on which fields are shown, unless records are embedded. */
@@ -156,8 +147,6 @@ const columnsIn = (shown: Shown): readonly Column[] => tableOf(shown, jsonLines)
 
 /** The columns of questions stand behind all others. */
 const withAnswersLast = ({ schema, named }: Projection): Shown => {
-  const properties = Object.entries(schema.properties).sort(
-    ([a], [b]) => Number(a === 'answers') - Number(b === 'answers'),
-  )
-  return { schema: Type.Object(Object.fromEntries(properties)), named }
+  const { answers, ...others } = schema.properties
+  return { schema: Type.Object({ ...others, ...(answers && { answers }) }), named }
 }

@@ -1,6 +1,6 @@
 // Makes the bytes of a file of a whole list, part by part.
 import type { FormatName } from '../../schemas/exports.js'
-import type { BsonDocument } from '../core/bson/reader.js'
+import { type BsonDocument, sizeOf } from '../core/bson/reader.js'
 import type { FileAnswer } from '../core/door/answer.js'
 import { allEnded } from '../core/limits/work.js'
 import { invalidParameter } from '../core/problems/problems.js'
@@ -60,7 +60,7 @@ async function* makeParts(
     read.rows += page.length
     const [made, following] = await allEnded([isOver ? file.end() : file.add(page), next])
     ahead = following
-    read.ahead = (ahead ?? []).reduce((bytes, document) => bytes + document.bytes.length, 0)
+    read.ahead = sizeOf(ahead ?? [])
     return made
   }
   try {

@@ -32,7 +32,8 @@ export interface Told {
 export const open = (options: FileOptions): Job => {
   const { name, format, listing } = options
   const exported = allExported.find((each) => each.name === name) as Exported
-  const { format: rows, columns, named, counted } = rowFormatOf(exported, options)
+  const counted = { count: 0 }
+  const { format: rows, columns, named } = rowFormatOf(exported, options, counted)
   const skipped = listing.unreadable === 'skip' ? new Skipped(MAX_SKIPPED_BYTES) : undefined
   let file: FileEncoder | undefined
   if (format === 'parquet') file = new ParquetEncoder(columns, named)

@@ -165,10 +165,7 @@ const listOf = (name: string, items: TSchema, named: Named): Encoding => {
   return {
     item,
     elements: [
-      {
-        ...{ name, repetition_type: 'OPTIONAL', num_children: 1 },
-        ...{ converted_type: 'LIST', logical_type: { type: 'LIST' } },
-      },
+      { name, repetition_type: 'OPTIONAL', num_children: 1, converted_type: 'LIST', logical_type: { type: 'LIST' } },
       { name: 'list', repetition_type: 'REPEATED', num_children: 1 },
       ...item.elements,
     ],

@@ -13,9 +13,8 @@ const MAX_BYTES = 0xffff_ffff
 const DATE = 0x2821
 /** Of 1 to 9: more takes several times as long and makes a file that is hardly smaller. */
 const COMPRESSION = 1
-/** The least and the greatest width of a column, in characters. */
-const WIDTHS = [8, 60] as const
-const TIME_WIDTH = 20
+/** The least and the greatest width of a column, and that of a time, in characters. */
+const [LEAST_WIDTH, MOST_WIDTH, TIME_WIDTH] = [8, 60, 20]
 
 /** The parts of a workbook, by their names. What differs from file to file stands between signs of percent. */
 const folder = new URL('../../../pages/workbook/', import.meta.url)
@@ -41,14 +40,12 @@ const columnWidths = (rows: string): string => {
     const width = time === undefined ? cell.replace(/<[^>]*>/g, '').length : TIME_WIDTH
     widths.set(letters, Math.max(widths.get(letters) ?? 0, width))
   }
-  const [least, most] = WIDTHS
   // The row of names has all of them.
-  return [...widths.values()]
-    .map((width, i) => {
-      const characters = Math.min(Math.max(width + 2, least), most)
-      return `<col min="${i + 1}" max="${i + 1}" width="${characters}" customWidth="1"/>`
-    })
-    .join('')
+  const columns = Array.from(widths.values(), (width, i) => {
+    const characters = Math.min(Math.max(width + 2, LEAST_WIDTH), MOST_WIDTH)
+    return `<col min="${i + 1}" max="${i + 1}" width="${characters}" customWidth="1"/>`
+  })
+  return columns.join('')
 }
 
 interface Part {
