@@ -14,19 +14,15 @@ const BOM = '\ufeff'
 
 const quote = 0x22
 const apostrophe = 0x27
+const byteTable = (isIn: (character: string) => boolean): boolean[] =>
+  Array.from({ length: 256 }, (_, byte) => isIn(String.fromCharCode(byte)))
 /** What separates cells and rows, here or where a program reads `;` or tabs in their place. */
-const SEPARATES = Array.from({ length: 256 }, (_, byte) => ',;\t\r\n'.includes(String.fromCharCode(byte)))
-/**
- * A text that a spreadsheet runs as a formula (OWASP, CSV injection). Some skip what cannot be seen before it, and take
- * fullwidth characters for the usual ones.
- */
+const SEPARATES = byteTable((character) => ',;\t\r\n'.includes(character))
+/** Whether a spreadsheet runs a text (OWASP, CSV injection). Some skip what nobody sees, or take fullwidth characters too. */
 const isFormula = (text: string): boolean =>
   /^(?:[\s\p{Cc}\p{Cf}]*[=+@-]|[\t\r\n\0])/u.test(text.normalize('NFKC')) && !NUMBER.test(text)
 /** Bytes with which no formula begins: visible ASCII, except for the signs. */
-const BEGINS_TEXT = Array.from(
-  { length: 256 },
-  (_, byte) => byte > 0x20 && byte < 0x7f && !'=+@-'.includes(String.fromCharCode(byte)),
-)
+const BEGINS_TEXT = byteTable((character) => /[!-~]/.test(character) && !'=+@-'.includes(character))
 const NUMBER = /^-\d+(\.\d+)?(e[+-]?\d+)?$/i
 
 /** Each column is a cell. */
