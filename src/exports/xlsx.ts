@@ -1,7 +1,7 @@
 // The rows of a sheet of XLSX (ECMA-376, SpreadsheetML) for people and their spreadsheets. Unlike a cell of CSV, a cell has a
 // type: a text is never a formula, and an id of digits is no number.
 import { cellColumns } from '../core/write/cells.js'
-import { type ColumnFormat, type Finish, type Kind, ROW } from '../core/write/columns.js'
+import { type ColumnFormat, type Kind, ROW } from '../core/write/columns.js'
 import type { RowFormat } from '../core/write/rows.js'
 import { scalars, timeOf, unquoted, type Write, WrongForFormat } from '../core/write/scalars.js'
 
@@ -68,7 +68,7 @@ const timeCell: Write = (input, type, at, output, to) => {
 }
 const writeTime = unquoted(scalars.instant.write)
 
-const finish: Finish = ({ bytes }, from, to, at) => {
+const finish: ColumnFormat['finish'] = ({ bytes }, from, to, at) => {
   if (to - from > MAX_CHARACTERS && bytes.toString('utf8', from, to).length > MAX_CHARACTERS)
     throw new WrongForFormat(`has more than ${MAX_CHARACTERS} characters, the most of a cell of XLSX`, at)
   const isPreserved = from < to && [bytes[from], bytes[to - 1]].some((byte) => SPACES.includes(byte as number))

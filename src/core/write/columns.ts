@@ -2,7 +2,7 @@
 import { type TSchema, Type } from '@sinclair/typebox'
 import { isJoined, JOINED_SUFFIX } from '../../../schemas/kit.js'
 import type { Bytes } from '../bson/reader.js'
-import { CodeGenerator, type Field, ifPresent, writeText } from './generator.js'
+import { CodeGenerator, type Field, ifPresent, type Text, writeText } from './generator.js'
 import { type QuestionColumn, writeQuestions } from './question-columns.js'
 import type { RowFormat } from './rows.js'
 import { OVERHANG, type Write, type Writer } from './scalars.js'
@@ -15,9 +15,6 @@ export interface Column {
 
 /** What a value is. A text may be several words, or JSON. */
 export type Kind = 'text' | 'number' | 'boolean' | 'time'
-
-/** Ends a value whose raw text is in the output. `at` is the place of the value in the input. Returns the place behind it. */
-export type Finish = (output: Bytes, from: number, to: number, at: number) => number
 
 /** How a format writes a row. Its first column is always the id. */
 export interface ColumnFormat {
@@ -35,10 +32,10 @@ export interface ColumnFormat {
   readonly functions: Readonly<Record<string, unknown>>
   /** Writes a string, an id or a number as a raw text, or as a part of one. */
   readonly raw: Write
-  readonly finish: Finish
+  /** Ends a value whose raw text is in the output. `at` is the place of the value in the input. Returns the place behind it. */
+  readonly finish: (output: Bytes, from: number, to: number, at: number) => number
   /** A number with what ends it. */
   readonly number: (value: number) => string
-  /** Ends a row. */
   readonly end: () => string
 }
 
@@ -49,16 +46,14 @@ const ROW_DIGITS = 7
 const resolve = (schema: TSchema, named: Shown['named']): TSchema =>
   (schema.$ref === undefined ? schema : named.get(schema.$ref)) as TSchema
 
-/** Code that writes a label. */
-const writeLabel = (label: string): ReturnType<typeof writeText> => {
+const writeLabel = (label: string): Text => {
   const pieces = label.split(ROW).map(writeText)
   const code = pieces.map(({ code, length }) => `${code}\nto = writeRow(output, to + ${length})`)
-  const last = pieces.at(-1) as ReturnType<typeof writeText>
+  const last = pieces.at(-1) as Text
   return { code: [...code.slice(0, -1), last.code].join('\n'), length: last.length }
 }
 
 type Questions = readonly QuestionColumn[]
-const TEXT = Type.String()
 
 /** The properties of nested objects are columns. @param questions columns in place of the column `answers` */
 export const tableOf = ({ schema, named }: Shown, format: ColumnFormat, questions?: Questions) => {
@@ -98,7 +93,7 @@ export const tableOf = ({ schema, named }: Shown, format: ColumnFormat, question
   }
   /** The answers are written as JSON first, which finds what does not fit. */
   const answers = (property: TSchema, asked: Questions): Writer => {
-    const labels = asked.map(({ name }) => labelOf(name, TEXT, 'text'))
+    const labels = asked.map(({ name }) => labelOf(name, Type.String(), 'text'))
     functions = { ...functions, writeQuestions: writeQuestions(asked, labels, format, writeRow) }
     const writer = generator.writerOf(property)
     const check = `${writer.name}(input, type, at, output, to)`

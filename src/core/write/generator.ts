@@ -215,12 +215,9 @@ export const ifPresent = ({ name, required, writer }: Field, i: number, label: T
 }
 
 /** Code that writes a text, and the length of the text in bytes. The code may write up to three bytes behind the text. */
-interface Text {
-  readonly code: string
-  readonly length: number
-}
+export type Text = ReturnType<typeof writeText>
 
-export const writeText = (text: string): Text => {
+export const writeText = (text: string) => {
   const { length } = Buffer.from(text)
   const padded = Buffer.concat([Buffer.from(text), Buffer.alloc(-length & 3)])
   const code = words(padded).map(({ value, at }) => `view.setInt32(to + ${at}, ${value}, true)`)
