@@ -12,7 +12,6 @@ import { csvColumns } from '../core/write/csv.js'
 import { geojson } from '../core/write/geojson.js'
 import { asLines, jsonLines, ndjson } from '../core/write/json.js'
 import { type QuestionColumn, questionColumns } from '../core/write/question-columns.js'
-import type { RowFormat } from '../core/write/rows.js'
 import { compileDocuments, type Shown } from '../core/write/writer.js'
 import { answersTable } from './answers.js'
 import { countingRows, type Rows, xlsxColumns } from './xlsx.js'
@@ -79,13 +78,6 @@ export interface FileOptions {
   readonly questions?: readonly string[] | undefined
 }
 
-interface FileRows {
-  /** The columns of a format that has some, with the schemas to which theirs refer. */
-  readonly columns: readonly Column[]
-  readonly named: Shown['named']
-  readonly format: RowFormat
-}
-
 /** The rows of formats with columns. Parquet is made of lines of JSON. */
 const columnFormats: Readonly<Record<TableFormat, (listing: ExportListing, counted: Rows) => ColumnFormat>> = {
   xlsx: (_, counted) => xlsxColumns(counted),
@@ -120,8 +112,11 @@ export const choiceOf = ({ name }: Exported, format: FormatName, listing: Export
   return format === 'geojson' && fields !== undefined ? { ...listing, fields: [...fields, 'location'] } : listing
 }
 
-/** The rows of a file, without what the caller does not see. @param counted counts those of a sheet */
-export const rowFormatOf = ({ name, resource }: Exported, options: FileOptions, counted: Rows): FileRows => {
+/**
+ * The rows of a file, without what the caller does not see. A format with columns has these too, and what their schemas refer to.
+ * @param counted counts the rows of a sheet
+ */
+export const rowFormatOf = ({ name, resource }: Exported, options: FileOptions, counted: Rows) => {
   const { format, without, listing, questions } = options
   if (name === 'answers') {
     const { columns, rows } = answersTable(columnFormatOf(format as TableFormat, listing, counted))
