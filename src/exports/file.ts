@@ -23,8 +23,7 @@ export interface Wanted {
 }
 
 /**
- * Opens the file of an export: its parts, each of which is made as a large task when it is asked for, and the records that
- * were read so far, and left out.
+ * Opens the file of an export. Each of its parts is made when it is asked for, as a large task.
  * @throws the problem `invalid_parameter` if there are more questions than columns, or more records than rows of a sheet
  */
 export const openFile = async (reader: Reader, asked: Wanted): Promise<Pick<FileAnswer, 'parts' | 'read' | 'left'>> => {

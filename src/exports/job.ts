@@ -14,14 +14,12 @@ const MAX_SKIPPED_BYTES = 1024 * 1024
 /** A part ends with the record that brings it to this size. */
 const PART_BYTES = 4 * 1024 * 1024
 
-/** Makes a file of rows. */
 export interface FileEncoder {
   /** Returns the bytes that can be sent, which may be none. */
   write(rows: Buffer): Uint8Array
   end(): Uint8Array
 }
 
-/** What is said of a part of a file. */
 export interface Told {
   /** Whether some of the records have no row yet: the next part has them. */
   readonly isLeft: boolean

@@ -1,5 +1,4 @@
-// XLSX files for exports: an archive of a workbook with one sheet, whose rows are compressed while they come. An archive has
-// no directory before its end, so what is cut off opens nowhere.
+// XLSX files: archives of one sheet, whose rows are compressed while they come. One without its end opens nowhere.
 import { readdirSync, readFileSync } from 'node:fs'
 import { constants, crc32, deflateRawSync } from 'node:zlib'
 import { MAX_RECORDS } from './exported.js'
@@ -56,7 +55,6 @@ interface Part {
   size: number
 }
 
-/** An XLSX file. */
 export class Workbook implements FileEncoder {
   readonly #parts: Part[] = []
   /** What was not given away yet, and how many bytes were made. */

@@ -24,10 +24,7 @@ const [number, instant] = [Type.Optional(Type.Number()), Type.Optional(Type.Stri
 const schema = Type.Object({ west: number, south: number, east: number, north: number, first: instant, last: instant })
 const write = compileDocuments({ schema, named: new Map() })
 
-/**
- * The box around all places that a key sees (west, south, east and north in degrees), and the first and the last `createdAt`, as
- * OGC API - Features has them. Undefined without entries.
- */
+/** The extent of what a key sees, as OGC API - Features has it: places in degrees, and times. Undefined without entries. */
 export const extentOf = (reader: Reader) => {
   const { scope } = reader
   const hasPlaces = 'location' in viewOf(scope.without).shown(EntryListItem).properties

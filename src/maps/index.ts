@@ -1,5 +1,4 @@
-// GET /v1/ogc: OGC API - Features (https://ogcapi.ogc.org/features/), parts 1, 3 (queryables) and 5 (schemas), for map programs such
-// as QGIS, ArcGIS and GDAL.
+// GET /v1/ogc: OGC API - Features (https://ogcapi.ogc.org/features/), parts 1, 3 and 5, for programs such as QGIS and GDAL.
 import { IdParams } from '../../schemas/common.js'
 import type { EntryListQuery } from '../../schemas/entries.js'
 import { ApiDocument, Feature, FeatureCollection, FeaturesQuery, FormatQuery } from '../../schemas/ogc.js'

@@ -12,11 +12,7 @@ interface Document {
 
 const ITEMS = '/collections/entries/items'
 
-/**
- * Makes the document, except for the address of its server.
- * @param described the OpenAPI 3.1 document of the service
- * @param prefix what the paths of the operations begin with, which is part of that address
- */
+/** @param described the OpenAPI 3.1 document of the service @param prefix what the paths of the operations begin with */
 export const ogcDocument = (described: object, prefix: string): object => {
   const { info, security, tags, paths, components } = described as Document
   const own = Object.entries(paths).filter(([path]) => path === prefix || path.startsWith(`${prefix}/`))

@@ -1,5 +1,4 @@
-// Computes in a worker, so that the event loop only reads, moves bytes and writes pages. One worker does all jobs: on few
-// cores more of them would make the event loop late.
+// Computes in a worker, so that the event loop stays free. One does all jobs: on few cores more would make the loop late.
 import { once } from 'node:events'
 import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads'
 import type { BsonDocument } from '../bson/reader.js'
@@ -8,10 +7,7 @@ import { problem, RETRY_LATER } from '../problems/problems.js'
 import { batchOf, errorOf, type Made } from './job.js'
 import type { Opening, Reply, Task } from './worker.js'
 
-/**
- * A worker that is silent for so long is ended, in milliseconds. Its batches take some tenths of a second, but much longer where
- * others need the processor.
- */
+/** How long a worker may be silent, in milliseconds. A batch takes tenths of a second, or longer on a busy processor. */
 const SILENT_MS = 60_000
 /** While all jobs hold more bytes than this, no other one begins. */
 const MOST_HELD = 512 * 1024 * 1024

@@ -1,5 +1,4 @@
-// The entity tag of a response (RFC 9110, section 8.8.3). It is a hash of the bytes from the database, so that a 304 can be
-// sent without writing any JSON.
+// The entity tag of a response (RFC 9110, section 8.8.3): a hash of bytes of the database, so that a 304 needs no JSON.
 import { createHash, hash } from 'node:crypto'
 import { listedSchemas, namedSchemas } from '../../../schemas/index.js'
 import type { Without } from '../../../schemas/views.js'
@@ -9,13 +8,10 @@ import { slices } from '../limits/work.js'
 /** How many bytes are hashed before other requests go on: about half a millisecond. */
 const STEP_BYTES = 512 * 1024
 
-/**
- * The version of what the serializer writes. Increase it when the same documents with the same schemas are written in
- * another way, so that callers do not keep the old response. test/core/write/etag.test.ts fails until you do.
- */
+/** Increase this version when the same documents are written in another way. test/core/write/etag.test.ts fails until you do. */
 export const FORMAT = 4
 
-/** A change of the schemas changes the responses as well. */
+/** With another version callers do not keep the old response. A change of the schemas changes responses as well. */
 const VERSION = hash('sha1', JSON.stringify([FORMAT, ...namedSchemas.values(), ...listedSchemas.values()])).slice(0, 8)
 
 /** A hash of many values, for the tag of what is in the cache. */
@@ -31,8 +27,7 @@ export function* hashOf(values: Iterable<unknown>): Generator<void, string> {
 }
 
 /**
- * The entity tag of a response. It is weak, because the same tag is used for every content coding. It yields between its
- * steps (see src/core/limits/work.ts).
+ * The tag is weak, because every content coding has the same. It is made in slices (src/core/limits/work.ts).
  * @param values what the response contains besides its rows
  * @param without what the caller does not see. A caller that sees more has other tags
  */

@@ -1,5 +1,4 @@
-// GeoJSON (RFC 7946): each entry is a feature, with its place as a point and its fields as flat properties, because
-// programs for maps show them as the columns of a table.
+// GeoJSON (RFC 7946): each entry is a feature, a point with flat properties, which map programs show as columns.
 import { isOnEarth } from '../../../schemas/earth.js'
 import { Bson, Bytes, type Element } from '../bson/reader.js'
 import { lastFieldOf, numberOf, present } from '../bson/values.js'
@@ -46,7 +45,6 @@ const featuresOf = (shown: Shown, columns: ColumnFormat, questions?: readonly Qu
   }
 }
 
-/** A writer of features for map programs. */
 export const mapFeatureWriter = (shown: Shown): DocumentWriter => featuresOf(shown, mapColumns)
 
 export const geojson = (shown: Shown, questions?: readonly QuestionColumn[]): RowFormat => ({

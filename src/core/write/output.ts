@@ -1,5 +1,4 @@
-// The buffer that a response is written into. Large responses are sent from this buffer, and it is reused when the response
-// is done, because garbage collection of a response costs as much time as writing it.
+// The buffers of responses. They are used again, because garbage collection of a response takes as long as writing it.
 import { isUtf8 } from 'node:buffer'
 import { Bytes } from '../bson/reader.js'
 import { MAX_RESPONSE_BYTES, ResponseTooLarge } from './errors.js'
@@ -59,10 +58,7 @@ export class Output {
     this.length += this.target.bytes.write(text, this.#length)
   }
 
-  /**
-   * Returns the output as the bytes of a response. Nothing can be written after it. The buffer belongs to the caller until
-   * giveBack() is called, which is optional. Bytes that are not valid UTF-8 are replaced by U+FFFD.
-   */
+  /** Ends the output and returns it, with U+FFFD for invalid UTF-8. The caller may giveBack() the buffer when it is done. */
   take(): Buffer {
     const written = this.target.bytes.subarray(0, this.#length)
     const isValid = isUtf8(written)

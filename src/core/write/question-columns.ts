@@ -13,35 +13,28 @@ export interface QuestionColumn {
 
 /** Names of columns that map programs and databases take for their own, and that of a column whose name nobody sees. */
 const RESERVED = ['geometry', 'geom', 'fid', 'ogc_fid', '']
-/** The most characters of a name. */
-const MAX_NAME = 255
+const MAX_NAME_CHARACTERS = 255
 
-const KEY_DIGITS = 12
-
-/** The key of a question: the first digits of the SHA-256 of its text, so that anybody can compute it. */
-export const questionKey = (question: string): string => hash('sha256', question).slice(0, KEY_DIGITS)
+/** The key of a question: the first 12 digits of the SHA-256 of its text, so that anybody can compute it. */
+export const questionKey = (question: string): string => hash('sha256', question).slice(0, 12)
 
 /** Invisible characters, but not those that join or part letters and emoji, nor marks of direction. */
 const INVISIBLE = /(?![\u061c\u200c-\u200f])(?=\p{Default_Ignorable_Code_Point})\p{Cf}/gu
 
-/**
- * What programs and people compare of a name: many ignore its case, nobody sees a joiner, and CSV may have put an apostrophe
- * before it.
- */
+/** What is compared of a name: many programs ignore its case, nobody sees a joiner, and CSV may add an apostrophe. */
 const comparedOf = (name: string): string => {
   const folded = name.normalize('NFKC').toUpperCase().toLowerCase()
   return folded.replace(/^'+|\p{Default_Ignorable_Code_Point}/gu, '')
 }
 
 /**
- * A column for each question. It is named by its text in one line, or `question` without one. A text that is cut, or that is the
- * name of a field or of another question, has the key of the question behind it: then a name does not depend on which
- * questions stand before it in the entries of the file.
+ * A column for each question. Its text in one line is the name, or `question` without one. A text that is cut, or that names a
+ * field or another question, has the key behind it, so that no name depends on the questions before it.
  */
 export const questionColumns = (questions: readonly string[], others: readonly string[]): QuestionColumn[] => {
   const seen = questions.map((question) => question.replace(INVISIBLE, '').replace(/[\s\p{Cc}]+/gu, ' '))
   const texts = seen.map((text) => [...text.trim()])
-  const lines = texts.map((text) => text.slice(0, MAX_NAME).join('').trim() || 'question')
+  const lines = texts.map((text) => text.slice(0, MAX_NAME_CHARACTERS).join('').trim() || 'question')
   const uses = new Map<string, number>()
   for (const name of [...RESERVED, ...others, ...lines].map(comparedOf)) uses.set(name, (uses.get(name) ?? 0) + 1)
   return questions.map((question, i) => {
@@ -55,7 +48,6 @@ export const questionColumns = (questions: readonly string[], others: readonly s
   })
 }
 
-/** What stands between several values in a text. */
 const SEPARATOR = Buffer.from('; ')
 
 /** Writes the words of values as one raw text, or the ids of the records that are in them. */
@@ -73,11 +65,7 @@ export const joinWords = (write: Write, input: Bytes, values: Iterable<BareEleme
   return to
 }
 
-/**
- * Writes the columns of questions. The answers have been checked.
- * @param labels what stands before each of them
- * @param writeRow writes the number of the row
- */
+/** Writes the columns of questions, whose answers have been checked. @param labels what stands before each of them */
 export const writeQuestions = (
   questions: readonly QuestionColumn[],
   labels: readonly string[],

@@ -1,5 +1,4 @@
-// What all formats have in common: they write rows between a beginning and an end, and this loop writes all of them. A row
-// that does not fit its schema leaves nothing behind.
+// What all formats have in common: rows between a beginning and an end. A row that does not fit leaves nothing behind.
 import { isUtf8 } from 'node:buffer'
 import { Bson, BsonDocument } from '../bson/reader.js'
 import { fieldOf } from '../bson/values.js'

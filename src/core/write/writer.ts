@@ -1,6 +1,5 @@
-// Compiles a response schema into a writer that turns BSON bytes into JSON bytes. The writer outputs only the fields of the
-// schema, in the schema's order, with `_id` as `id`. It creates no JavaScript objects for documents. docs/serializer.md
-// lists how each BSON type is written.
+// Compiles a response schema into a writer from BSON bytes to JSON bytes, without objects for documents. It writes the fields
+// of the schema alone, in its order, with `_id` as `id`. docs/serializer.md lists how each BSON type is written.
 import { compileFunction } from 'node:vm'
 import type { TSchema } from '@sinclair/typebox'
 import {
