@@ -1,7 +1,7 @@
 // GET /v1/exports/<name>.<format>: a whole list as a file.
 import type { Answered } from '../../schemas/entries.js'
 import { type FormatName, FormatParams, mediaTypes } from '../../schemas/exports.js'
-import { type Asked, type FileAnswer, fileNameOf } from '../core/door/answer.js'
+import { type Asked, fileNameOf } from '../core/door/answer.js'
 import type { Capability } from '../core/door/capability.js'
 import { attached, FILE, problemsOn } from '../core/door/responses.js'
 import type { Route } from '../core/door/table.js'
@@ -9,7 +9,6 @@ import { filters, text, total } from '../core/door/tools.js'
 import { baseOf } from '../core/http/caller.js'
 import { entries } from '../core/pipelines/entries.js'
 import { problem } from '../core/problems/problems.js'
-import type { Reader } from '../core/read/reader.js'
 import { listOf } from '../core/read/values.js'
 import { allExported, type Exported, type ExportListing, wrongFor } from './exported.js'
 import { openFile } from './file.js'
@@ -33,23 +32,17 @@ const exportRoute = (exported: Exported): Route => {
     headers: attached,
     types: formats.map((format) => mediaTypes[format]),
     isTypeInPath: true,
-    operation: (reader, asked) => exportRecords(reader, exported, asked),
-  }
-}
-
-const exportRecords = async (
-  reader: Reader,
-  exported: Exported,
-  { params, query: listing }: Asked<ExportListing>,
-): Promise<FileAnswer> => {
-  const format = params.format as FormatName
-  const errors = wrongFor(format, listing).map((error) => ({ in: 'query', ...error }))
-  if (errors.length > 0)
-    throw problem('invalid_parameter', errors.map(({ name, message }) => `${name} ${message}`).join('; '), { errors })
-  return {
-    ...(await openFile(reader, { exported, format, listing })),
-    mediaType: format === 'csv' ? `${mediaTypes.csv}; charset=utf-8` : mediaTypes[format],
-    fileName: fileNameOf(exported.name, format),
+    async operation(reader, { params, query: listing }: Asked<ExportListing>) {
+      const format = params.format as FormatName
+      const errors = wrongFor(format, listing).map((error) => ({ in: 'query', ...error }))
+      const detail = errors.map(({ name, message }) => `${name} ${message}`).join('; ')
+      if (errors.length > 0) throw problem('invalid_parameter', detail, { errors })
+      return {
+        ...(await openFile(reader, { exported, format, listing })),
+        mediaType: format === 'csv' ? `${mediaTypes.csv}; charset=utf-8` : mediaTypes[format],
+        fileName: fileNameOf(name, format),
+      }
+    },
   }
 }
 

@@ -3,7 +3,7 @@ import { Type } from '@sinclair/typebox'
 import { IdParams, type Listing, type PageLimits } from '../../schemas/common.js'
 import { one, page } from '../../schemas/envelope.js'
 import { defaulted, strict } from '../../schemas/kit.js'
-import { type Asked, pageAnswer, type RowsAnswer } from '../core/door/answer.js'
+import { type Asked, pageAnswer } from '../core/door/answer.js'
 import type { Capability } from '../core/door/capability.js'
 import { linked, problemsOn, tagged } from '../core/door/responses.js'
 import type { Route } from '../core/door/table.js'
@@ -14,7 +14,6 @@ import type { Resource } from '../core/pipelines/resource.js'
 import { readList, unmatchedIn } from '../core/read/list.js'
 import { linkHeader, pageMetadata } from '../core/read/page.js'
 import { projectionOf } from '../core/read/projection.js'
-import type { Reader } from '../core/read/reader.js'
 import { listOf, valuesOf } from '../core/read/values.js'
 import { jsonArray } from '../core/write/json.js'
 import { compileDocuments } from '../core/write/writer.js'
@@ -24,32 +23,29 @@ const LIST =
 const RECORD = 'An id that another organisation has gets the same response as one that nobody has.'
 
 const listRoute = (resource: Resource, limits: PageLimits): Route => {
-  const { collection, tag, operationIds, descriptions, query, item } = resource
+  const { collection, tag, operationIds, descriptions, item } = resource
   return {
     path: `/${collection}`,
     operationId: operationIds.list,
     summary: `Get ${collection}`,
     description: `${descriptions.list}\n\n${LIST}`,
     tag: tag.name,
-    query: query(limits),
+    query: resource.query(limits),
     response: page(item.schema),
     problems: [...problemsOn(collection), 'invalid_cursor', 'response_too_large'],
     headers: linked,
-    operation: (reader, asked) => listRecords(reader, resource, asked),
-  }
-}
-
-const listRecords = async (reader: Reader, resource: Resource, asked: Asked<Listing>): Promise<RowsAnswer> => {
-  const { query } = asked
-  const { page, total, selection, tokens } = await readList(reader, resource, query)
-  const { projection } = selection
-  const isEmpty = page.rows.length === 0 && page.previous === undefined && tokens.start === undefined
-  const unmatched = isEmpty ? await unmatchedIn(reader, selection) : []
-  const metadata = { ...pageMetadata(asked, query, page, total, tokens), ...(unmatched.length > 0 && { unmatched }) }
-  return {
-    ...pageAnswer(page.rows, jsonArray(projection.compiled(compileDocuments)), metadata, query.unreadable),
-    tag: { documents: page.rows, values: metadata },
-    link: linkHeader(metadata),
+    async operation(reader, asked: Asked<Listing>) {
+      const { query } = asked
+      const { page, total, selection, tokens } = await readList(reader, resource, query)
+      const { rows } = page
+      const isEmpty = rows.length === 0 && page.previous === undefined && tokens.start === undefined
+      const unmatched = isEmpty ? await unmatchedIn(reader, selection) : []
+      const links = pageMetadata(asked, query, page, total, tokens)
+      const metadata = { ...links, ...(unmatched.length > 0 && { unmatched }) }
+      const format = jsonArray(selection.projection.compiled(compileDocuments))
+      const answer = pageAnswer(rows, format, metadata, query.unreadable)
+      return { ...answer, tag: { documents: rows, values: metadata }, link: linkHeader(metadata) }
+    },
   }
 }
 
@@ -66,22 +62,16 @@ const recordRoute = (resource: Resource): Route => {
     response: one(record.schema),
     problems: [...problemsOn(collection), 'not_found', 'response_too_large'],
     headers: tagged,
-    operation: (reader, asked) => getRecord(reader, resource, asked),
-  }
-}
-
-const getRecord = async (
-  reader: Reader,
-  resource: Resource,
-  { params, query }: Asked<Pick<Listing, 'answers'>>,
-): Promise<RowsAnswer> => {
-  const projection = projectionOf(resource, reader.scope.without, query, 'record')
-  const document = await reader.record(resource, params.id as string, projection)
-  return {
-    rows: [document],
-    format: { write: projection.compiled(compileDocuments) },
-    envelope: { before: { success: true }, name: 'data', after: () => ({}) },
-    tag: { documents: [document], values: Object.keys(query).length > 0 ? query : undefined },
+    async operation(reader, { params, query }: Asked<Pick<Listing, 'answers'>>) {
+      const projection = projectionOf(resource, reader.scope.without, query, 'record')
+      const document = await reader.record(resource, params.id as string, projection)
+      return {
+        rows: [document],
+        format: { write: projection.compiled(compileDocuments) },
+        envelope: { before: { success: true }, name: 'data', after: () => ({}) },
+        tag: { documents: [document], values: Object.keys(query).length > 0 ? query : undefined },
+      }
+    },
   }
 }
 
