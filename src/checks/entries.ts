@@ -42,11 +42,8 @@ export interface Question {
 /** The value of a column in a row, which must exist. */
 export const at = <T>(column: { readonly [row: number]: T }, row: number): T => column[row] as T
 
-export const valuesIn = (column: Float64Array | Uint32Array, rows: readonly number[]): Float64Array => {
-  const values = new Float64Array(rows.length)
-  for (let i = 0; i < rows.length; i++) values[i] = at(column, at(rows, i))
-  return values
-}
+export const valuesIn = (column: Float64Array | Uint32Array, rows: readonly number[]): Float64Array =>
+  new Float64Array(rows.map((row) => at(column, row)))
 
 export class Entries {
   count = 0
