@@ -63,7 +63,8 @@ const writePlace = (bytes: Buffer, out: Output): void => {
   }
   out.text(',"id":')
   write(scalars.string, lastFieldOf(bytes, 0, '_id') as Element)
-  const [longitude, lattitude] = coordinatesOf(bytes)
+  const coordinates = inner(bytes, inner(bytes, { at: 0, type: Bson.document }, 'location'), 'coordinates')
+  const [longitude, lattitude] = ['longitude', 'lattitude'].map((name) => present(inner(bytes, coordinates, name)))
   // What is no number of JSON fails where it is written.
   const degreesOf = (value: Element): number => numberOf(bytes, value) ?? 0
   if (!longitude || !lattitude || !isOnEarth(degreesOf(longitude), degreesOf(lattitude))) out.text(',"geometry":null}')
@@ -74,12 +75,6 @@ const writePlace = (bytes: Buffer, out: Output): void => {
     write(scalars.number, lattitude)
     out.text(']}}')
   }
-}
-
-/** Where the coordinates of an entry are, as far as it has them. */
-const coordinatesOf = (bytes: Buffer): (Element | undefined)[] => {
-  const coordinates = inner(bytes, inner(bytes, { at: 0, type: Bson.document }, 'location'), 'coordinates')
-  return ['longitude', 'lattitude'].map((name) => present(inner(bytes, coordinates, name)))
 }
 
 const inner = (bytes: Buffer, outer: Pick<Element, 'at' | 'type'> | undefined, name: string): Element | undefined =>
