@@ -19,6 +19,7 @@ import { COLLECTION, GEOJSON, JSON_TYPE, linkTo, type OgcPage, OPENAPI, ogcPages
 /** What features show of entries: the fields as they are stored. */
 const AS_STORED = { embed: 'false' } as const
 const NO_FILTERS = ['limit', 'cursor', 'f']
+const FEATURES = 'getFeatures'
 
 /** The parameters of the list that finds the same entries. */
 export const listingOf = ({ f, limit, cursor, datetime, ...filters }: FeaturesQuery): EntryListQuery => ({
@@ -35,15 +36,10 @@ export const listingOf = ({ f, limit, cursor, datetime, ...filters }: FeaturesQu
 })
 
 /** @param root the address of the landing page */
-const getFeatures = async (
-  reader: Reader,
-  asked: Asked<FeaturesQuery>,
-  root: string,
-  operationId: string,
-): Promise<RowsAnswer> => {
+const getFeatures = async (reader: Reader, asked: Asked<FeaturesQuery>, root: string): Promise<RowsAnswer> => {
   const { query } = asked
   const listing = listingOf(query)
-  const tokens = tokensOf(reader.scope, operationId, listing)
+  const tokens = tokensOf(reader.scope, FEATURES, listing)
   const given = Object.keys(query).filter((name) => !NO_FILTERS.includes(name))
   const selection = { ...reader.select(entries, listing), given }
   const { rows, next } = await reader.page(selection, { page: 1, perPage: query.limit, isWalk: true }, tokens.start)
@@ -109,14 +105,13 @@ const ogcRoutes = (root: string, maxPerPage: number, describe: () => object): Ro
     }
     return { ...page, path: `/ogc${path}`, tag, query: FormatQuery, headers: tagged, types: [mediaType], operation }
   })
-  const operationId = 'getFeatures'
   return [
     ...pageRoutes,
     // Some programs add a slash to the address that they are given.
     { ...(pageRoutes[0] as Route), path: '/ogc/', isHidden: true },
     {
       path: `/ogc${COLLECTION}/items`,
-      operationId,
+      operationId: FEATURES,
       summary: 'Get entries as features',
       description:
         'A page of the entries that match every given filter, as GeoJSON. With `datetime` they are in the order of `createdAt`, else in that of their ids. The link `next` goes on.',
@@ -125,7 +120,7 @@ const ogcRoutes = (root: string, maxPerPage: number, describe: () => object): Ro
       response: FeatureCollection,
       problems: [...commonProblems, 'invalid_cursor', 'response_too_large'],
       types: [GEOJSON],
-      operation: (reader, asked) => getFeatures(reader, asked, rootOf(asked), operationId),
+      operation: (reader, asked) => getFeatures(reader, asked, rootOf(asked)),
     },
     {
       path: `/ogc${COLLECTION}/items/:id`,
