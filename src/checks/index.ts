@@ -24,7 +24,7 @@ import { type Named, namesOf } from '../core/read/names.js'
 import { linkHeader, pageMetadata } from '../core/read/page.js'
 import type { Reader } from '../core/read/reader.js'
 import { MOST_RECORDS } from '../core/read/values.js'
-import { type Cell, csvTable } from '../core/write/csv.js'
+import { type Cells, csvTable } from '../core/write/csv.js'
 import { jsonArray } from '../core/write/json.js'
 import type { Output } from '../core/write/output.js'
 import { checkedEntries } from './checked.js'
@@ -155,7 +155,8 @@ const checkedAsCsv =
     const { total, shown } = metadata
     if (shown < total) throw tooMuch(`of ${total} rows a file would have ${shown}`)
     const columns = kind.columns.flatMap((name) => (named.includes(name) ? [name, `${name}Name`] : name))
-    const rowsOf = (row: string) => kind.table(JSON.parse(row)).map((each) => columns.map((name) => each[name] as Cell))
+    const rowsOf = (row: string) =>
+      kind.table(JSON.parse(row)).map((each) => columns.map((name) => each[name]) as Cells)
     return {
       rows,
       size,

@@ -19,7 +19,7 @@ import { projectionOf } from '../core/read/projection.js'
 import { notFound, type Reader } from '../core/read/reader.js'
 import { type CountedEntries, type Group, summaryOf, sumOf, tooManyGroups } from '../core/read/summaries.js'
 import { listOf, MOST_RECORDS } from '../core/read/values.js'
-import { type Cell, csvTable } from '../core/write/csv.js'
+import { type Cells, csvTable } from '../core/write/csv.js'
 import { jsonArray } from '../core/write/json.js'
 
 export const COUNTS =
@@ -42,10 +42,7 @@ const summarizeEntries = async (reader: Reader, { query }: Pick<Asked<SummaryQue
 }
 
 /** The same as a table: a cell of the map has two columns, and so on. */
-const summarizeEntriesAsCsv = async (
-  reader: Reader,
-  { query }: Asked<typeof SummaryFileQuery.static>,
-): Promise<RowsAnswer<Group>> => {
+const summarizeEntriesAsCsv = async (reader: Reader, { query }: Asked<typeof SummaryFileQuery.static>) => {
   const { top } = query
   const { summary, columns, answer } = await countedFor(reader, { ...query, top: top ?? MAX_TOP })
   if (top === undefined && summary.groups > MAX_TOP)
@@ -55,17 +52,19 @@ const summarizeEntriesAsCsv = async (
     columns.flatMap(({ valueIn, inner }) => {
       const value = valueIn(group)
       return inner === undefined ? value : inner.map((each) => (value as Record<string, unknown> | null)?.[each])
-    }) as Cell[]
+    }) as Cells
   return {
     ...answer,
     mediaType: `${mediaTypes.csv}; charset=utf-8`,
     fileName: fileNameOf('summary', 'csv'),
-    format: csvTable(names, (group) => [cellsOf(group)], query),
-  }
+    format: csvTable(names, (group: Group) => [cellsOf(group)], query),
+  } satisfies RowsAnswer<Group>
 }
 
+type Counted = Parameters<typeof summaryOf>[1]
+
 /** Counts entries, with what both kinds of rows have in common. */
-const countedFor = async (reader: Reader, query: Parameters<typeof summaryOf>[1]) => {
+const countedFor = async (reader: Reader, query: Counted) => {
   const summary = await summaryOf(reader, query)
   const columns = await summaryColumns(reader, query, summary)
   const { hash, total, groups, sum, shown } = summary
@@ -84,11 +83,7 @@ interface Column {
   readonly known?: Iterable<unknown>
 }
 
-const summaryColumns = async (
-  reader: Reader,
-  { names, measure }: Parameters<typeof summaryOf>[1],
-  summary: CountedEntries,
-): Promise<Column[]> => {
+const summaryColumns = async (reader: Reader, { names, measure }: Counted, summary: CountedEntries) => {
   const columns: Column[] = []
   for (const [i, { name }] of summary.dimensions.entries()) {
     const valueIn = ({ values }: Group) => values[i]

@@ -66,14 +66,10 @@ const quoted = ({ bytes }: Bytes, from: number, to: number): number => {
   return end
 }
 
-export type Cell = string | number | null | undefined
+export type Cells = readonly (string | number | null | undefined)[]
 
 /** Tables of what becomes rows of cells. All texts are quoted. */
-export const csvTable = <T>(
-  names: readonly string[],
-  rowsOf: (of: T) => readonly (readonly Cell[])[],
-  options: CsvOptions,
-): RowFormat<T> => ({
+export const csvTable = <T>(names: Cells, rowsOf: (of: T) => readonly Cells[], options: CsvOptions): RowFormat<T> => ({
   begin: headerOf(names, options),
   write: (of, out) =>
     out.text(
@@ -84,10 +80,10 @@ export const csvTable = <T>(
 })
 
 /** A program that guesses the format knows by the quotes that cells may have some, also where the first such cell comes late. */
-const headerOf = (names: readonly string[], options: CsvOptions): string =>
+const headerOf = (names: Cells, options: CsvOptions): string =>
   (options.bom === 'true' ? BOM : '') + lineOf(names, options)
 
-const lineOf = (cells: readonly Cell[], { formulas }: CsvOptions): string => {
+const lineOf = (cells: Cells, { formulas }: CsvOptions): string => {
   const textOf = (text: string) => (formulas !== 'keep' && isFormula(text) ? `'${text}` : text).replaceAll('"', '""')
   return cells.map((cell) => (typeof cell === 'string' ? `"${textOf(cell)}"` : cell)).join() + LINE_END
 }
