@@ -49,7 +49,7 @@ async function* makeParts(
 ): AsyncGenerator<Buffer, void> {
   const nextPage = reader.pages(selection, options.listing.limit)
   const file = openFileJob(options)
-  let isOver = false
+  let [isOver, isLeft] = [false, false]
   let ahead: readonly BsonDocument[] | undefined
   /** While a page becomes a part, the next page is read. The first part is sent before. */
   const nextPart = async () => {
@@ -63,17 +63,14 @@ async function* makeParts(
     return made
   }
   try {
-    while (!isOver) {
-      let made = await nextPart()
-      for (let isLeft = true; isLeft; ) {
-        reader.ticket.signal.throwIfAborted()
-        const told = made.told as Told
-        left.push(...told.left)
-        const { buffer } = made.bytes as Uint8Array<ArrayBuffer>
-        yield Buffer.from(buffer)
-        isLeft = told.isLeft
-        if (isLeft) made = await file.add([])
-      }
+    while (!isOver || isLeft) {
+      const made = await (isLeft ? file.add([]) : nextPart())
+      reader.ticket.signal.throwIfAborted()
+      const told = made.told as Told
+      isLeft = told.isLeft
+      left.push(...told.left)
+      const { buffer } = made.bytes as Uint8Array<ArrayBuffer>
+      yield Buffer.from(buffer)
     }
   } finally {
     file.close()
