@@ -11,7 +11,6 @@ export interface Made {
 
 /** Plain and synchronous. It bounds what it holds itself: a worker that takes too much memory may end the process. */
 export interface Job {
-  /** Takes some documents of BSON. */
   add(documents: readonly Buffer[]): Made
   end(): Made
   /** About how many bytes it holds. */

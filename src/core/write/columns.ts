@@ -48,9 +48,9 @@ const resolve = (schema: TSchema, named: Shown['named']): TSchema =>
 
 const writeLabel = (label: string): Text => {
   const pieces = label.split(ROW).map(writeText)
-  const code = pieces.map(({ code, length }) => `${code}\nto = writeRow(output, to + ${length})`)
-  const last = pieces.at(-1) as Text
-  return { code: [...code.slice(0, -1), last.code].join('\n'), length: last.length }
+  const last = pieces.pop() as Text
+  const before = pieces.map(({ code, length }) => `${code}\nto = writeRow(output, to + ${length})\n`)
+  return { ...last, code: before.join('') + last.code }
 }
 
 type Questions = readonly QuestionColumn[]

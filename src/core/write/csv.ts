@@ -71,12 +71,9 @@ export type Cells = readonly (string | number | null | undefined)[]
 /** Tables of what becomes rows of cells. All texts are quoted. */
 export const csvTable = <T>(names: Cells, rowsOf: (of: T) => readonly Cells[], options: CsvOptions): RowFormat<T> => ({
   begin: headerOf(names, options),
-  write: (of, out) =>
-    out.text(
-      rowsOf(of)
-        .map((cells) => lineOf(cells, options))
-        .join(''),
-    ),
+  write(of, out) {
+    for (const cells of rowsOf(of)) out.text(lineOf(cells, options))
+  },
 })
 
 /** A program that guesses the format knows by the quotes that cells may have some, also where the first such cell comes late. */
