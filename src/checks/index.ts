@@ -131,11 +131,8 @@ const listChecked =
     const place = { rows, next: neighbour(query.page * query.perPage < shown), previous: neighbour(query.page > 1) }
     const conditions = entries.conditions(query)
     const unmatched = shown === 0 ? await unmatchedIn(reader, { resource: entries, conditions }) : []
-    const page = {
-      ...pageMetadata(asked, query, place, shown),
-      ...metadata,
-      ...(unmatched.length > 0 && { unmatched }),
-    }
+    const links = pageMetadata(asked, query, place, shown)
+    const page = { ...links, ...metadata, ...(unmatched.length > 0 && { unmatched }) }
     return {
       rows,
       size,

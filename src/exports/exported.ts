@@ -113,7 +113,7 @@ export const choiceOf = ({ name }: Exported, format: FormatName, listing: Export
 }
 
 /**
- * The rows of a file, without what the caller does not see. A format with columns has these too, and what their schemas refer to.
+ * The rows of a file, without what the caller does not see. Columns, if the format has some, refer to the schemas in `named`.
  * @param counted counts the rows of a sheet
  */
 export const rowFormatOf = ({ name, resource }: Exported, options: FileOptions, counted: Rows) => {

@@ -138,10 +138,8 @@ const encodingOf = (name: string, schema: TSchema, named: Named): Encoding => {
   // A single stored value is a list of one.
   if (schema.type === 'array') return listOf(name, schema.items, named)
   if (schema.type === 'object') {
-    const members = Object.entries<TSchema>(schema.properties).map(([name, property]) => ({
-      name,
-      ...encodingOf(name, property, named),
-    }))
+    const properties = Object.entries<TSchema>(schema.properties)
+    const members = properties.map(([name, property]) => ({ name, ...encodingOf(name, property, named) }))
     return {
       elements: [{ ...element, num_children: members.length }, ...members.flatMap(({ elements }) => elements)],
       convert(value) {

@@ -18,7 +18,7 @@ const byteTable = (isIn: (character: string) => boolean): boolean[] =>
   Array.from({ length: 256 }, (_, byte) => isIn(String.fromCharCode(byte)))
 /** What separates cells and rows, here or where a program reads `;` or tabs in their place. */
 const SEPARATES = byteTable((character) => ',;\t\r\n'.includes(character))
-/** Whether a spreadsheet runs a text (OWASP, CSV injection). Some skip what nobody sees, or take fullwidth characters too. */
+/** Whether a spreadsheet runs a text as a formula (OWASP, CSV injection). Some skip invisible signs or take fullwidth ones. */
 const isFormula = (text: string): boolean =>
   /^(?:[\s\p{Cc}\p{Cf}]*[=+@-]|[\t\r\n\0])/u.test(text.normalize('NFKC')) && !NUMBER.test(text)
 /** Bytes with which no formula begins: visible ASCII, except for the signs. */
