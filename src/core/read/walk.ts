@@ -111,13 +111,13 @@ export const cut = <T extends BsonDocument, N extends object>(
   goOn: (rows: readonly T[], following: T | undefined) => N | undefined,
 ): { rows: readonly T[] } & N => {
   let count = fitting(rows, limit - 1)
-  let next = goOn(rows.slice(0, count), rows[count])
-  while (next === undefined) {
+  for (;;) {
+    const fitted = rows.slice(0, count)
+    const next = goOn(fitted, rows[count])
+    if (next !== undefined) return { rows: fitted, ...next }
     if (count === 1) throw unplaced(rows[0] as T, field)
     count -= 1
-    next = goOn(rows.slice(0, count), rows[count])
   }
-  return { rows: rows.slice(0, count), ...next }
 }
 
 /** How many rows fit into a page: at least one, if there is one. */
