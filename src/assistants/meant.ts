@@ -65,7 +65,7 @@ const idMeant = async (reader: Reader, name: string, given: string, say: (note: 
     throw invalidWithChoices(name, `is not the id of ${article} ${resource.name}, and the key sees no names`, [])
   const namesBy = async (conditions: Selection['conditions'], perPage: number) => {
     const selection = { ...reader.select(resource, { fields, sortOrder: 'desc' }), conditions }
-    const { rows } = await reader.page(selection, { page: 1, perPage, isWalk: false })
+    const { rows } = await reader.page(selection, { page: 1, perPage })
     const values = await valuesOf(rows, selection.projection, reader.ticket, () => {})
     return values.map((value) => ({ id: String(value.id), name: fields.map((field) => value[field]).join(' ') }))
   }

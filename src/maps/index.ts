@@ -42,7 +42,7 @@ const getFeatures = async (reader: Reader, asked: Asked<FeaturesQuery>, root: st
   const tokens = tokensOf(reader.scope, FEATURES, listing)
   const given = Object.keys(query).filter((name) => !NO_FILTERS.includes(name))
   const selection = { ...reader.select(entries, listing), given }
-  const { rows, next } = await reader.page(selection, { page: 1, perPage: query.limit, isWalk: true }, tokens.start)
+  const { rows, next } = await reader.page(selection, listing, tokens.start)
   const here = linker(asked)
   const cursor = next?.start && tokens.encode('cursor', next.start)
   const links = [

@@ -5,7 +5,7 @@ import { tookTooLong, unlessProblem } from '../problems/problems.js'
 import { onTimeout } from './cost.js'
 import { totalOf } from './page.js'
 import { withQuestions } from './question-keys.js'
-import { pagingOf, type Reader } from './reader.js'
+import type { Reader } from './reader.js'
 import type { Selection } from './selection.js'
 import { tokensOf } from './token.js'
 
@@ -14,7 +14,7 @@ export const readList = async (reader: Reader, resource: Resource, parameters: L
   const filters = await withQuestions(reader, parameters)
   const tokens = tokensOf(reader.scope, resource.operationIds.list, filters)
   const selection = reader.select(resource, filters)
-  const page = await reader.page(selection, pagingOf(parameters), tokens.start)
+  const page = await reader.page(selection, parameters, tokens.start)
   const isCounted = (parameters.total ?? (parameters.cursor === undefined ? 'true' : 'false')) === 'true'
   const tooLong = () => tookTooLong(' to count the records: total=false leaves the total out')
   const counted = isCounted ? await reader.count(selection).catch(onTimeout(tooLong)) : undefined
@@ -24,7 +24,7 @@ export const readList = async (reader: Reader, resource: Resource, parameters: L
 
 export const hasAny = async (reader: Reader, resource: Resource, conditions: Selection['conditions']) => {
   const selection = { ...reader.select(resource, { fields: ['id'] }), conditions }
-  return (await reader.page(selection, { page: 1, perPage: 1, isWalk: false })).rows.length > 0
+  return (await reader.page(selection, { page: 1, perPage: 1 })).rows.length > 0
 }
 
 /** The filters whose value may be a mistake: no record at all may have it. */

@@ -9,20 +9,13 @@ import type { Start } from './position.js'
 import { FIRST_CURSOR, type PageTokens } from './token.js'
 import { type ReadSlice, readOn, readRanges, readRows, startBehind } from './walk.js'
 
-/** The parameters that place a page in its list. */
-type Placing = Pick<Listing, 'page' | 'perPage' | 'cursor' | 'after'>
+/** The parameters that place a page in its list: by its number, or with `cursor` as the next of a walk. */
+export type Placing = Pick<Listing, 'page' | 'perPage' | 'cursor' | 'after'>
 
 /** The address that a caller asked at: the path with the query, and what stands before it. */
 interface Address {
   readonly url: string
   readonly base: () => string
-}
-
-/** Which page is wanted: by its number, or with `isWalk` the next of a walk. */
-export interface Paging {
-  readonly page: number
-  readonly perPage: number
-  readonly isWalk: boolean
 }
 
 /** The page before or after a page. It begins at a position, or if there is none, it is found by its number. */
@@ -39,11 +32,11 @@ export interface Page {
 /** Reads a page of a list: the next of a walk, or a page by its number or beside another one. */
 export const readPage = async (
   inOrder: Order,
-  { page, perPage, isWalk }: Paging,
+  { page, perPage, cursor }: Placing,
   start: Start | undefined,
   read: ReadSlice,
 ): Promise<Page> => {
-  if (isWalk) {
+  if (cursor !== undefined) {
     const { rows, next } = await readOn(inOrder, perPage, start, read)
     return { rows, next: next && { start: next }, previous: undefined }
   }

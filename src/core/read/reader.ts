@@ -1,6 +1,5 @@
 // Reads for one request: what its key may see, in the turns of its ticket.
 import { hash } from 'node:crypto'
-import type { Listing } from '../../../schemas/common.js'
 import type { BsonDocument, BsonList } from '../bson/reader.js'
 import type { Ticket } from '../limits/scheduler.js'
 import { allEnded } from '../limits/work.js'
@@ -10,7 +9,7 @@ import { type ProblemError, problem } from '../problems/problems.js'
 import { readWithReferences } from '../store/references.js'
 import type { Cache, Store, Timed } from '../store/store.js'
 import { isLargePage, onTimeout, timeoutProblem } from './cost.js'
-import { type Page, type Paging, readPage } from './page.js'
+import { type Page, type Placing, readPage } from './page.js'
 import type { Start } from './position.js'
 import type { Projection } from './projection.js'
 import { type Parameters, rowsQuery, type Selection, selectionOf } from './selection.js'
@@ -47,10 +46,10 @@ export class Reader {
   }
 
   /** A page by its number or from a position. A large one is a large task. `query_timeout` says what would help. */
-  async page(selection: Selection, paging: Paging, start?: Start): Promise<Page> {
-    if (isLargePage(this.store, selection, paging.perPage)) await this.ticket.becomeLarge()
-    const isFar = paging.page > 1 && !paging.isWalk && start === undefined
-    return readPage(selection.order, paging, start, this.#slicesOf(selection, isFar))
+  async page(selection: Selection, placing: Placing, start?: Start): Promise<Page> {
+    if (isLargePage(this.store, selection, placing.perPage)) await this.ticket.becomeLarge()
+    const isFar = placing.page > 1 && placing.cursor === undefined && start === undefined
+    return readPage(selection.order, placing, start, this.#slicesOf(selection, isFar))
   }
 
   /** A function that reads the next page of a whole list: few records at first, and then as many as fit. The last page is empty. */
@@ -139,10 +138,3 @@ export class Reader {
 }
 
 export const notFound = ({ name }: Resource): ProblemError => problem('not_found', `No ${name} has this id`)
-
-/** The parameters of a page that say which one it is. */
-export const pagingOf = ({ page, perPage, cursor }: Pick<Listing, 'page' | 'perPage' | 'cursor'>): Paging => ({
-  page,
-  perPage,
-  isWalk: cursor !== undefined,
-})

@@ -15,7 +15,7 @@ import { a } from '../../support/tenants.js'
 import { oneAtATime, testReader, testTicket } from '../../support/tickets.js'
 
 const scope = { organisation: 'org-a' }
-const onePage = { page: 1, perPage: 1, isWalk: false }
+const onePage = { page: 1, perPage: 1 }
 
 t.test('the database sends the chosen fields, the id and the field of the sort', async (t) => {
   for (const [parameters, sent] of [
@@ -54,7 +54,7 @@ t.test('a large page is read as a large task, which the request stays', async (t
     [51, 'large'],
   ] as const) {
     const reader = await testReader(testStore(t), scope, scheduler)
-    await reader.page(reader.select(entries, {}), { page: 1, perPage, isWalk: false })
+    await reader.page(reader.select(entries, {}), { page: 1, perPage })
     t.match(reader.ticket, { size, isRunning: true })
     reader.ticket.stop()
   }

@@ -9,7 +9,6 @@ import type { Documents } from '../../../src/core/documents/collections.js'
 import { entries } from '../../../src/core/pipelines/entries.js'
 import { readPage } from '../../../src/core/read/page.js'
 import type { Start } from '../../../src/core/read/position.js'
-import { pagingOf } from '../../../src/core/read/reader.js'
 import { rowsQuery, selectionOf } from '../../../src/core/read/selection.js'
 import { tokensOf } from '../../../src/core/read/token.js'
 import { cut, readRanges } from '../../../src/core/read/walk.js'
@@ -39,7 +38,7 @@ const pageReader =
     const asked: Listing = { ...listing, page: 1, ...(token !== undefined && { [parameter]: token }) }
     const tokens = tokensOf({ organisation }, 'listEntries', asked)
     const { order, ...selection } = selectionOf(entries, undefined, asked)
-    const { rows, next, previous } = await readPage(order, pagingOf(asked), tokens.start, (order, slice) =>
+    const { rows, next, previous } = await readPage(order, asked, tokens.start, (order, slice) =>
       store.aggregate(rowsQuery({ organisation }, { order, ...selection }, order, slice)),
     )
     const encoded = (start: Start | undefined) => start && tokens.encode(parameter, start)
