@@ -1,11 +1,9 @@
 // What an assistant means: a record by its name, a question by its text, a value in another case, and a day as a time. What no
 // entry has is an error that says what there is.
 import type { Answered } from '../../schemas/entries.js'
-import { JOINED_SUFFIX } from '../../schemas/kit.js'
 import { viewOf } from '../../schemas/views.js'
 import { type Given, isTime } from '../core/door/tools.js'
 import { resources } from '../core/pipelines/index.js'
-import type { ReferencesTo } from '../core/pipelines/joins.js'
 import { isInScope } from '../core/pipelines/stages.js'
 import { invalidParameter, tookTooLong, unlessProblem } from '../core/problems/problems.js'
 import { onTimeout } from '../core/read/cost.js'
@@ -26,8 +24,8 @@ const MOST_TWINS = 50
 
 /** What the filters by an id find, and the fields of its name. */
 const named = Object.fromEntries(
-  (entries.item.joined as readonly ReferencesTo[]).map(({ from, fields, shown }) => [
-    (fields[0] as string).slice(0, -JOINED_SUFFIX.length),
+  Object.entries((entries.item as Required<typeof entries.item>).joined).map(([name, { from, shown }]) => [
+    name,
     { resource: resources[from as keyof typeof resources], shown },
   ]),
 )

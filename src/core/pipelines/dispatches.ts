@@ -5,7 +5,7 @@ import { Form } from '../../../schemas/forms.js'
 import { select } from '../../../schemas/kit.js'
 import { DispatchProject } from '../../../schemas/projects.js'
 import { DispatchUser } from '../../../schemas/users.js'
-import { authorReferences, besideId, embed, embedAuthors } from './joins.js'
+import { authorReferences, embed, embedAuthors } from './joins.js'
 import { defineResource, equal } from './resource.js'
 import type { Expression, Stage } from './stages.js'
 
@@ -43,10 +43,10 @@ export const dispatches = defineResource<DispatchListQuery>({
     schema: DispatchListItem,
     stages: { recipients: () => [idObjects(recipientsField), agentGroups] },
     references: [authorReferences(DispatchUser)],
-    joined: [
-      besideId('forms', 'form', select(Form, ['name'])),
-      besideId('projects', 'project', select(DispatchProject, ['name'])),
-    ],
+    joined: {
+      form: { from: 'forms', shown: select(Form, ['name']) },
+      project: { from: 'projects', shown: select(DispatchProject, ['name']) },
+    },
   },
   record: {
     schema: Dispatch,

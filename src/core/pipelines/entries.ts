@@ -13,7 +13,7 @@ import {
 import { EntryForm } from '../../../schemas/forms.js'
 import { select } from '../../../schemas/kit.js'
 import { EntryProject } from '../../../schemas/projects.js'
-import { besideId, embed } from './joins.js'
+import { embed } from './joins.js'
 import { defineResource, equal } from './resource.js'
 import type { Condition } from './stages.js'
 
@@ -64,12 +64,12 @@ export const entries = defineResource<EntryListQuery>({
       { from: 'projects', fields: ['project'], shown: EntryProject },
       { from: 'agents', fields: ['agent'], shown: EntryAgent },
     ],
-    joined: [
-      besideId('dispatches', 'dispatch', select(EntryDispatch, ['name'])),
-      besideId('forms', 'form', select(EntryForm, ['name'])),
-      besideId('projects', 'project', select(EntryProject, ['name'])),
-      besideId('agents', 'agent', select(EntryAgent, ['firstName', 'lastName'])),
-    ],
+    joined: {
+      dispatch: { from: 'dispatches', shown: select(EntryDispatch, ['name']) },
+      form: { from: 'forms', shown: select(EntryForm, ['name']) },
+      project: { from: 'projects', shown: select(EntryProject, ['name']) },
+      agent: { from: 'agents', shown: select(EntryAgent, ['firstName', 'lastName']) },
+    },
   },
   record: {
     schema: Entry,

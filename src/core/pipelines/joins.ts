@@ -2,7 +2,6 @@
 // belong to the caller's organisation, so that an id of another organisation's document finds nothing. The others are
 // references, whose query has the caller's scope.
 import type { TObject } from '@sinclair/typebox'
-import { JOINED_SUFFIX } from '../../../schemas/kit.js'
 import type { CollectionName } from '../documents/collections.js'
 import { type Expression, isWithin, type Scope, type Stage } from './stages.js'
 
@@ -32,12 +31,6 @@ export interface ReferencesTo {
   readonly fields: readonly string[]
   readonly shown: TObject
 }
-
-export const besideId = (from: CollectionName, field: string, shown: TObject): ReferencesTo => ({
-  from,
-  fields: [`${field}${JOINED_SUFFIX}`],
-  shown,
-})
 
 export const embedAuthors = { createdBy: embed('users'), modifiedBy: embed('users') }
 

@@ -25,8 +25,8 @@ export interface Shape {
   readonly references?: readonly ReferencesTo[]
   /** Fields that hold ids, which `expand` replaces by documents. */
   readonly expandable?: readonly ReferencesTo[]
-  /** Fields that hold ids. With `names=true`, the names of the records stand beside the ids. */
-  readonly joined?: readonly ReferencesTo[]
+  /** By the name of a field that holds an id: with `names=true`, what is shown of the record stands beside the id. */
+  readonly joined?: Readonly<Record<string, Omit<ReferencesTo, 'fields'>>>
 }
 
 interface Declaration {

@@ -1,6 +1,6 @@
 // The names of what ids stand for, as they stand beside these ids.
 import { DispatchListItem } from '../../../schemas/dispatches.js'
-import { JOINED_SUFFIX, select } from '../../../schemas/kit.js'
+import { select } from '../../../schemas/kit.js'
 import { viewOf } from '../../../schemas/views.js'
 import { fieldOf, numberOf, stringOf } from '../bson/values.js'
 import { entries } from '../pipelines/entries.js'
@@ -22,7 +22,7 @@ export const namesOf = async (
   field: string,
   ids: readonly unknown[],
 ): Promise<ReadonlyMap<unknown, Named> | undefined> => {
-  const join = entries.item.joined?.find(({ fields }) => fields[0] === `${field}${JOINED_SUFFIX}`)
+  const join = entries.item.joined?.[field]
   if (join === undefined) return undefined
   const { from } = join
   const seen = viewOf(reader.scope.without).shown(from === 'dispatches' ? expected : join.shown)

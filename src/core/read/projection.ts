@@ -62,16 +62,18 @@ const make = ({ collection }: Resource, without: Without, choice: Choice, shape:
   const all = embed === 'false' ? flat(whole) : whole.properties
   const shown = Object.keys(all).filter((name) => name === 'id' || (fields?.includes(name) ?? true))
 
-  const visible = (references: readonly ReferencesTo[] = []) =>
+  const visible = <R extends ReferencesTo>(references: readonly R[] = []) =>
     references
       .map((to) => ({ ...to, shown: view.shown(to.shown) }))
       .filter(({ shown }) => Object.keys(shown.properties).length > 0)
   const expanded = visible(shape.expandable).filter((to) => to.fields.some((field) => expand.includes(field)))
   const embedded = [...(embed === 'false' ? [] : visible(shape.references)), ...expanded]
   const isEmbedded = (name: string) => embedded.some((to) => to.fields.includes(name))
-  const nameJoins = visible(names === 'true' ? shape.joined : [])
-    .map((to) => ({ ...to, id: (to.fields[0] as string).slice(0, -JOINED_SUFFIX.length) }))
-    .filter(({ id }) => shown.includes(id) && !isEmbedded(id))
+  const nameJoins = visible(
+    Object.entries(names === 'true' ? { ...shape.joined } : {})
+      .filter(([id]) => shown.includes(id) && !isEmbedded(id))
+      .map(([id, to]) => ({ ...to, id, fields: [`${id}${JOINED_SUFFIX}`] })),
+  )
   const references = [...embedded, ...nameJoins]
 
   const properties: Record<string, TSchema> = {}
@@ -87,7 +89,7 @@ const make = ({ collection }: Resource, without: Without, choice: Choice, shape:
   const ids = references.flatMap(({ fields }) => fields)
   const { $project } = pick(schema, ids, named)
   const made = Object.entries(shape.stages ?? {}).filter(([name]) => name in schema.properties)
-  const copies = nameJoins.map(({ fields, id }): Stage => ({ $set: { [fields[0] as string]: `$${id}` } }))
+  const copies = nameJoins.map(({ id }): Stage => ({ $set: { [`${id}${JOINED_SUFFIX}`]: `$${id}` } }))
   const joins = references.map(({ from, fields, shown }) => ({ from, fields, stage: pick(shown) }))
   const compiled = new Map<unknown, unknown>()
   return {

@@ -1,5 +1,4 @@
 // Summaries: how many entries there are in each group.
-import { JOINED_SUFFIX } from '../../../schemas/kit.js'
 import { MAX_TOP, type SummaryQuery } from '../../../schemas/summaries.js'
 import { Bson, type BsonDocument, type Element, elements } from '../bson/reader.js'
 import { fieldOf, numberOf, stringOf } from '../bson/values.js'
@@ -149,7 +148,7 @@ export const summaryOf = async (reader: Reader, parameters: Parameters): Promise
 /** Groups of records that no entry names. It throws `invalid_parameter` if they are many, or `by` is no id alone. */
 const absentIn = async (reader: Reader, by: readonly string[], counted: LargestGroups, parameters: Parameters) => {
   const [name, ...others] = by
-  const from = entries.item.joined?.find(({ fields }) => fields[0] === `${name}${JOINED_SUFFIX}`)?.from
+  const from = entries.item.joined?.[String(name)]?.from
   if (from === undefined || others.length > 0)
     throw invalidParameter('none', 'must be left out: only a count by form, project, dispatch or agent has it')
   // What a filter by an id leaves out is no group either.
