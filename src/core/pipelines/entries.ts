@@ -2,25 +2,13 @@
 import { EntryAgent } from '../../../schemas/agents.js'
 import { EntryDispatch } from '../../../schemas/dispatches.js'
 import { MAX_LONGITUDE } from '../../../schemas/earth.js'
-import {
-  type Answered,
-  type Box,
-  Entry,
-  EntryListItem,
-  EntryListQuery,
-  entryParameters,
-} from '../../../schemas/entries.js'
+import { type Answered, Entry, EntryListItem, EntryListQuery, entryParameters } from '../../../schemas/entries.js'
 import { EntryForm } from '../../../schemas/forms.js'
 import { select } from '../../../schemas/kit.js'
 import { EntryProject } from '../../../schemas/projects.js'
 import { embed } from './joins.js'
 import { defineResource, equal } from './resource.js'
 import type { Condition } from './stages.js'
-
-const inBox = ({ west, south, east, north }: Box): Condition => ({
-  'location.coordinates.longitude': { $gte: west, $lte: east },
-  'location.coordinates.lattitude': { $gte: south, $lte: north },
-})
 
 /** A number is found by its text too. */
 const isAnswer = (answer: string): Condition =>
@@ -51,10 +39,13 @@ export const entries = defineResource<EntryListQuery>({
     lga: (text) => ({ 'location.lga': text }),
     city: (text) => ({ 'location.city': text }),
     answered: (all) => ({ $and: all.map(isAnswered) }),
-    bbox: (box) =>
-      box.west <= box.east
-        ? inBox(box)
-        : { $or: [inBox({ ...box, east: MAX_LONGITUDE }), inBox({ ...box, west: -MAX_LONGITUDE })] },
+    bbox: ({ west, south, east, north }) => {
+      const between = ($gte: number, $lte: number) => ({
+        'location.coordinates.longitude': { $gte, $lte },
+        'location.coordinates.lattitude': { $gte: south, $lte: north },
+      })
+      return west <= east ? between(west, east) : { $or: [between(west, MAX_LONGITUDE), between(-MAX_LONGITUDE, east)] }
+    },
   },
   item: {
     schema: EntryListItem,
