@@ -285,7 +285,7 @@ const checkpointAt = (collection: string, time: number): FeedItem => {
 const inOrder = (rows: FeedItem[]): FeedItem[] => {
   if (!rows.some(({ isDeleted }) => isDeleted)) return rows
   return rows
-    .map((row) => ({ row, stamp: row.stamp as number, id: sortKeyOfId(row) }))
+    .map((row) => ({ row, stamp: row.stamp as number, id: sortKeyOfId(row.bytes) }))
     .sort((a, b) => a.stamp - b.stamp || (a.id < b.id ? -1 : 1))
     .map(({ row }) => row)
 }

@@ -1,14 +1,5 @@
 // Reads single values of a document: the few that the service itself needs. The serializer writes all others.
-import {
-  Bson,
-  type BsonDocument,
-  cstringEnd,
-  DamagedBson,
-  documentEnd,
-  type Element,
-  elements,
-  valueEnd,
-} from './reader.js'
+import { Bson, cstringEnd, DamagedBson, documentEnd, type Element, elements, valueEnd } from './reader.js'
 
 /** The first element with this ASCII name. Only what is found becomes an object: a feed looks into every row. */
 export const fieldOf = (bytes: Buffer, start: number, name: string, isLast = false): Element | undefined => {
@@ -110,7 +101,7 @@ const [NUMBER, STRING, OTHER] = ['1', '2', '3']
  * A text that stands for the id of a row. For strings it sorts by their UTF-8 bytes, each of which is a character of it. Other
  * ids stand before or behind all strings, as in MongoDB.
  */
-export const sortKeyOfId = ({ bytes }: BsonDocument): string => {
+export const sortKeyOfId = (bytes: Buffer): string => {
   const id = fieldOf(bytes, 0, '_id')
   if (id === undefined) return OTHER
   if (id.type === Bson.string) return STRING + bytes.toString('latin1', id.at + 4, id.next - 1)

@@ -28,7 +28,7 @@ export const inOrderOfIds = async (
 
   const valued = rows.filter((row) => !isEmpty(row))
   const empty = rows.filter(isEmpty)
-  const found = new Map(empty.map((row) => [sortKeyOfId(row), row]))
+  const found = new Map(empty.map((row) => [sortKeyOfId(row.bytes), row]))
   if (rows.length === $limit) {
     const isMissing = ({ bytes }: BsonDocument) => fieldOf(bytes, 0, field) === undefined
     const isLastMissing = isMissing(empty.at(-1) as BsonDocument)
@@ -36,7 +36,7 @@ export const inOrderOfIds = async (
     const kind = areOfOneKind === isLastMissing ? { $type: 'null' } : { $exists: false }
     const stages = [{ $sort }, { $limit: empty.length }, ...others]
     const more = await read({ ...query, match: { $and: [query.match, { [field]: kind }] }, stages })
-    for (const row of more.documents) found.set(sortKeyOfId(row), row)
+    for (const row of more.documents) found.set(sortKeyOfId(row.bytes), row)
   }
   const sorted = [...found].sort(([a], [b]) => (a < b ? -direction : direction))
   const inOrder = sorted.slice(0, empty.length).map(([, row]) => row)
