@@ -221,16 +221,12 @@ export const pick = (
   schema: TObject,
   references: readonly string[] = [],
   named: ReadonlyMap<string, TSchema> = namedSchemas,
-): Required<Pick<Stage, '$project'>> => ({ $project: Object.fromEntries(paths(schema, '', references, named)) })
-
-const paths = (
-  schema: TObject,
-  prefix: string,
-  references: readonly string[],
-  named: ReadonlyMap<string, TSchema>,
-): [string, 1][] =>
-  Object.entries(schema.properties).flatMap(([name, property]): [string, 1][] => {
-    const path = prefix + (name === 'id' ? '_id' : name)
-    const document = references.includes(name) ? undefined : joinedDocument(property, named)
-    return document === undefined ? [[path, 1]] : paths(document, `${path}.`, [], named)
-  })
+): { $project: Paths } => {
+  const pathsIn = ({ properties }: TObject, prefix = ''): [string, 1][] =>
+    Object.entries(properties).flatMap(([name, property]): [string, 1][] => {
+      const path = prefix + (name === 'id' ? '_id' : name)
+      const document = references.includes(path) ? undefined : joinedDocument(property, named)
+      return document === undefined ? [[path, 1]] : pathsIn(document, `${path}.`)
+    })
+  return { $project: Object.fromEntries(pathsIn(schema)) }
+}

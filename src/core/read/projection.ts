@@ -7,16 +7,7 @@ import { flat, isJoined, JOINED_SUFFIX, joined } from '../../../schemas/kit.js'
 import { viewOf, type Without } from '../../../schemas/views.js'
 import type { ReferencesTo } from '../pipelines/joins.js'
 import type { Resource, Shape } from '../pipelines/resource.js'
-import {
-  type Condition,
-  embeddedIn,
-  type Paths,
-  pick,
-  Query,
-  type References,
-  type Scope,
-  type Stage,
-} from '../pipelines/stages.js'
+import { type Condition, embeddedIn, type Paths, pick, Query, type Scope, type Stage } from '../pipelines/stages.js'
 import type { Shown } from '../write/writer.js'
 
 /** Callers use few choices, and a forgotten one is compiled again in about a millisecond. */
@@ -104,9 +95,10 @@ const make = ({ collection }: Resource, without: Without, choice: Choice, shape:
     query(scope, conditions, rows, more) {
       const stages = made.flatMap(([name, stagesOf]) => stagesOf(scope, name))
       const shaping = [...rows, ...stages, ...copies, { $project: { ...$project, ...more } }]
-      const found = joins.map(({ from, fields, stage }): References => {
-        return { fields, find: (ids) => Query.in(embeddedIn(scope), from, [{ _id: { $in: ids } }], [stage]) }
-      })
+      const found = joins.map(({ from, fields, stage }) => ({
+        fields,
+        find: (ids: readonly unknown[]) => Query.in(embeddedIn(scope), from, [{ _id: { $in: ids } }], [stage]),
+      }))
       return Query.in(scope, collection, conditions, shaping, found)
     },
   }
