@@ -16,7 +16,7 @@ import { mongoStore } from '../src/core/store/mongo.js'
 import type { Store } from '../src/core/store/store.js'
 import { rangesOf } from '../src/sync/changes.js'
 import { digestOf } from '../src/sync/digest.js'
-import { changesIn, deletionsIn, newestIn } from '../src/sync/queries.js'
+import { changesIn, deletionsIn, rowAt } from '../src/sync/queries.js'
 import { testApp } from '../test/support/app.js'
 import { listQuery, recordQuery } from '../test/support/queries.js'
 import {
@@ -341,7 +341,7 @@ t.test('queries read no more than they must', { skip }, async (t) => {
           t.same(await explainRange(explain, query), [], `${stamp} ${shown}`)
         }
         if (isWithoutStamp) continue
-        t.same(await explainRange(explain, newestIn(feed, 'changedAt', range)), [], `newest of ${shown}`)
+        t.same(await explainRange(explain, rowAt(feed, 'changedAt', range, 0, -1)), [], `newest of ${shown}`)
       }
       for (const range of [{}, { from: 'a' }, { from: 'd', to: 'e' }])
         t.same(await explainRange(explain, digestOf(scope, name, range)), [], JSON.stringify(range))

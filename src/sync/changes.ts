@@ -14,17 +14,7 @@ import { withBsonErrors } from '../core/write/errors.js'
 import type { Clock } from './clock.js'
 import { type Cursor, type FeedPosition, START } from './cursor.js'
 import { FeedItem } from './feed-items.js'
-import {
-  changesIn,
-  deletionsIn,
-  type Feed,
-  type FeedRange,
-  mostLookedAt,
-  newestIn,
-  rowAt,
-  type Stamp,
-  type StampBounds,
-} from './queries.js'
+import { changesIn, deletionsIn, type Feed, type FeedRange, rowAt, type Stamp, type StampBounds } from './queries.js'
 
 const DAY_MS = 86_400_000
 /** The `changedSince` that begins a walk at the beginning. */
@@ -32,6 +22,9 @@ const BEGINNING = '1970-01-01T00:00:00Z'
 
 /** How far ahead of the clock a stamp may be that is read: longer than a page takes to be read. */
 const MAX_AHEAD_MS = 60_000
+
+/** How many rows of the organisation are looked at for a page of a narrower scope, at the most. */
+const MOST_LOOKED_AT = 10_000
 
 /** The times that divide a feed, in milliseconds: rows before the horizon have settled, and now is when the read begins. */
 interface Times {
@@ -52,7 +45,7 @@ export interface FeedSettings {
   readonly settleMs: number
   readonly stamp: Stamp
   readonly tombstoneDays: number
-  /** How many rows of the organisation are looked at for each row of a page of a narrower scope. */
+  /** How many rows of the organisation are looked at for each row of a page of a narrower scope: 20 by default. */
   readonly lookedAt?: number
 }
 
@@ -157,7 +150,7 @@ export class Feeds {
     const times = await this.#times()
     const { stamp } = this.settings
     const range = { stamp: isSettledOnly ? settledBefore(times) : { $lte: new Date(times.now) } }
-    const list = await this.store.aggregate(newestIn(feed, stamp, range), { isMajority: true })
+    const list = await this.store.aggregate(rowAt(feed, stamp, range, 0, -1), { isMajority: true })
     const stamps = itemsOf(list, stamp).map((row) => row.stamp as number)
     return stamps.length === 0 ? undefined : Math.max(...stamps)
   }
@@ -176,7 +169,7 @@ export class Feeds {
    * one stamp. If there are more, `edge` is where the scan stopped. It is read before the rows: until then, a row can only move behind it.
    */
   async #rowsIn(feed: Feed, range: FeedRange, limit: number, reading?: Reading) {
-    const { stamp, lookedAt } = this.settings
+    const { stamp, lookedAt = 20 } = this.settings
     const read = async (query: Query): Promise<FeedItem[]> =>
       inOrder(itemsOf(await this.store.aggregate(query, { ...reading, isMajority: true }), stamp))
     // A copy that begins has no deleted record, and none that has left the scope, without a stamp.
@@ -189,7 +182,7 @@ export class Feeds {
     if (!(range.stamp instanceof Date)) {
       // Mostly nothing is new in the whole organisation.
       if ((await read(rowAt(feed, stamp, range, 0))).length === 0) return { rows: [] }
-      const [last] = await read(rowAt(feed, stamp, range, mostLookedAt(limit, lookedAt) - 1))
+      const [last] = await read(rowAt(feed, stamp, range, Math.min(lookedAt * limit, MOST_LOOKED_AT) - 1))
       if (last !== undefined) {
         edge = edgeAt(last, range.stamp)
         looked = { stamp: { ...range.stamp, $lt: new Date(edge.stamp as number) } }

@@ -4,7 +4,7 @@ import type { RangeDigest } from '../../schemas/sync.js'
 import { Bson, type BsonDocument, type Element } from '../core/bson/reader.js'
 import { fieldOf, integerOf } from '../core/bson/values.js'
 import type { RecordCollection } from '../core/documents/collections.js'
-import { type Expression, Query, type Scope } from '../core/pipelines/stages.js'
+import { type Expression, Query, type Scope, type Stage } from '../core/pipelines/stages.js'
 import { invalidParameter, type ProblemError, tookTooLong } from '../core/problems/problems.js'
 import { onTimeout } from '../core/read/cost.js'
 import type { Reader } from '../core/read/reader.js'
@@ -50,9 +50,9 @@ const inParts = {
 /** Counts the records and sums their `updatedAt`, 0 if it is no date. In two parts it takes half as long again. */
 export const digestOf = (scope: Scope, collection: RecordCollection, { from, to }: IdRange, isInParts = false) => {
   const ids = { ...(from !== undefined && { $gte: from }), ...(to !== undefined && { $lt: to }) }
-  return Query.covered(scope, collection, from === undefined && to === undefined ? [] : [{ _id: ids }], [
-    { $group: { _id: null, count: { $sum: 1 }, ...(isInParts ? inParts : whole) } },
-  ])
+  const conditions = from === undefined && to === undefined ? [] : [{ _id: ids }]
+  const sums: Stage = { $group: { _id: null, count: { $sum: 1 }, ...(isInParts ? inParts : whole) } }
+  return Query.in(scope, collection, conditions, [sums]).covered()
 }
 
 /**

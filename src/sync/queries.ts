@@ -1,14 +1,6 @@
 // The queries of the change feed. They are pure functions, without I/O.
 import { DELETED_AT, DELETED_FROM, hasParts, type RecordCollection } from '../core/documents/collections.js'
-import {
-  type Condition,
-  embeddedIn,
-  hasBeenWithin,
-  hasLeft,
-  Query,
-  type Scope,
-  type Stage,
-} from '../core/pipelines/stages.js'
+import { embeddedIn, hasBeenWithin, hasLeft, Query, type Scope, type Stage } from '../core/pipelines/stages.js'
 import type { Projection } from '../core/read/projection.js'
 
 /** The field that orders the records of a feed. Tombstones are ordered by `deletedAt`. */
@@ -28,12 +20,6 @@ export interface Feed {
   readonly collection: RecordCollection
   readonly projection: Projection
 }
-
-/** How many rows of the organisation are looked at for each row of a page of a narrower scope, and at the most. */
-const LOOKED_AT = 20
-const MOST_LOOKED_AT = 10_000
-
-export const mostLookedAt = (limit: number, lookedAt = LOOKED_AT): number => Math.min(lookedAt * limit, MOST_LOOKED_AT)
 
 const first = (field: string, limit: number): Stage[] => [{ $sort: { [field]: 1, _id: 1 } }, { $limit: limit }]
 
@@ -62,24 +48,13 @@ export const deletionsIn = ({ scope, collection }: Feed, stamp: Stamp, range: Fe
   return Query.in(embeddedIn(scope), collection, left, [...first(stamp, limit), asDeleted, ...deletion]).and(deletions)
 }
 
-/** The record and the tombstone of a range behind so many others. */
-export const rowAt = (feed: Feed, stamp: Stamp, range: FeedRange, skip: number): Query =>
-  oneOfEach(feed, stamp, range, 1, skip)
-
-/** The newest record and the newest tombstone of a range. */
-export const newestIn = (feed: Feed, stamp: Stamp, range: FeedRange): Query => oneOfEach(feed, stamp, range, -1, 0)
-
 /**
+ * The record and the tombstone of a range behind so many others: from the oldest on, or with the direction -1 from the newest on.
  * Each has nothing but its id, its stamp and its owner. They are those of the whole organisation, because those of a narrower
  * scope may be hard to find. Rows that are skipped may belong to nobody, so that an index has all that is read of them.
  */
-const oneOfEach = (
-  { scope, collection }: Feed,
-  stamp: Stamp,
-  range: FeedRange,
-  direction: 1 | -1,
-  skip: number,
-): Query => {
+export const rowAt = (feed: Feed, stamp: Stamp, range: FeedRange, skip: number, direction: 1 | -1 = 1) => {
+  const { scope, collection } = feed
   const isFirst = skip === 0
   const one = (field: string, owner: string): Stage[] => [
     { $sort: { [field]: direction, _id: direction } },
@@ -89,16 +64,16 @@ const oneOfEach = (
   ]
   const conditions = (field: string) => (isFirst ? exactly(field, range) : inRange(field, range))
   const deletion = Query.deletedFrom(scope, collection, conditions(DELETED_AT), one(DELETED_AT, DELETED_FROM))
-  const records = isFirst ? Query.in : Query.covered
-  return records(embeddedIn(scope), collection, conditions(stamp), one(stamp, 'organisation')).and(deletion)
+  const records = Query.in(embeddedIn(scope), collection, conditions(stamp), one(stamp, 'organisation'))
+  return (isFirst ? records : records.covered()).and(deletion)
 }
 
-const inRange = (field: string, { stamp, ids }: FeedRange): Condition[] => [
+const inRange = (field: string, { stamp, ids }: FeedRange) => [
   { [field]: stamp },
   ...(ids === undefined ? [] : [{ _id: ids }]),
 ]
 
 /** An array of dates has several places in the order, so it does not count as a stamp. */
-const isOneDate = (field: string): Condition => ({ [field]: { $not: { $type: 'array' } } })
+const isOneDate = (field: string) => ({ [field]: { $not: { $type: 'array' } } })
 
-const exactly = (field: string, range: FeedRange): Condition[] => [...inRange(field, range), isOneDate(field)]
+const exactly = (field: string, range: FeedRange) => [...inRange(field, range), isOneDate(field)]

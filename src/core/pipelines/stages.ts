@@ -161,17 +161,6 @@ export class Query {
     return new Query(collection, match, counted, stages, references)
   }
 
-  /** The same for what only reads the fields of an index: it also finds records that belong to nobody. */
-  static covered(
-    scope: Scope,
-    collection: CollectionName,
-    conditions: readonly Condition[],
-    stages: readonly Stage[],
-  ): Query {
-    const { counted } = Query.in(scope, collection, conditions, [])
-    return new Query(collection, counted, counted, stages, [])
-  }
-
   static deletedFrom(
     { organisation }: Scope,
     collection: RecordCollection,
@@ -181,6 +170,11 @@ export class Query {
     const isTombstone = { deletedFrom: organisation, organisation: { $exists: false } }
     const match = { $and: [...conditions, notInArray('deletedFrom'), isTombstone] }
     return new Query(collection, match, match, stages, [])
+  }
+
+  /** The same query for what only reads the fields of an index: it also finds records that belong to nobody. */
+  covered(): Query {
+    return new Query(this.collection, this.counted, this.counted, this.stages, this.references)
   }
 
   /** A query that returns the documents of this one and of another one. The database runs both as one command. */

@@ -195,7 +195,7 @@ const countedIn = async (reader: Reader, counting: Counting) => {
   if (number === undefined && dimensions.every(({ isIndexed }) => isIndexed)) {
     // An index may have all that is read. The greatest owner of a group is an array if one of its records belongs to nobody.
     const stages = stagesOf(counting, { owner: { $max: '$organisation' } })
-    const counted = await read(Query.covered(scope, 'entries', conditions, stages))
+    const counted = await read(Query.in(scope, 'entries', conditions, stages).covered())
     if (counted !== undefined) return counted
   }
   return (await read(Query.in(scope, 'entries', conditions, stagesOf(counting)))) as Counted
