@@ -17,8 +17,6 @@ import { FeedItem } from './feed-items.js'
 import { changesIn, deletionsIn, type Feed, type FeedRange, rowAt, type Stamp, type StampBounds } from './queries.js'
 
 const DAY_MS = 86_400_000
-/** The `changedSince` that begins a walk at the beginning. */
-const BEGINNING = '1970-01-01T00:00:00Z'
 
 /** How far ahead of the clock a stamp may be that is read: longer than a page takes to be read. */
 const MAX_AHEAD_MS = 60_000
@@ -32,9 +30,7 @@ interface Times {
   readonly now: number
 }
 
-interface Stamped {
-  readonly stamp?: number | null | undefined
-}
+type Stamped = Pick<FeedItem | FeedPosition, 'stamp'>
 
 const BEFORE_ALL_STAMPS: FeedPosition = { stamp: FIRST_TIME.getTime(), id: null }
 
@@ -81,18 +77,15 @@ export class Feeds {
     const times = await this.#times()
     const { horizon } = times
     const time = Math.min(since.getTime(), horizon)
-    const { stamp, tombstoneDays } = this.settings
     if (time !== 0) {
-      const remedy = `begin again with changedSince=${BEGINNING}`
-      this.#requireKnown(time, times, `changedSince is older than ${tombstoneDays} days; ${remedy}`)
+      this.#requireKnown(time, times, 'changedSince', '1970-01-01T00:00:00Z')
       return { since: time, isSettledOnly: true, settled: { stamp: time, id: null }, fresh: null }
     }
     if ((await this.#rowsIn(feed, { stamp: null }, 1, reading)).rows.length > 0) {
+      const { stamp } = this.settings
       const remedy = stamp === 'changedAt' ? '`npm run db:stamp` stamps them' : 'whoever writes them has to set it'
-      throw problem(
-        'records_without_stamp',
-        `Records without ${stamp} would be missing; ${remedy}. cursor=* shows them`,
-      )
+      const detail = `Records without ${stamp} would be missing; ${remedy}. cursor=* shows them`
+      throw problem('records_without_stamp', detail)
     }
     return { since: horizon, isSettledOnly: true, settled: BEFORE_ALL_STAMPS, fresh: null }
   }
@@ -105,11 +98,10 @@ export class Feeds {
   async page(feed: Feed, cursor: Cursor | undefined, perPage: number, reading?: Reading): Promise<FeedPage> {
     // The clock is read before the rows: what was committed before the request began has an earlier stamp.
     const times = await this.#times()
-    const { stamp, tombstoneDays } = this.settings
     const first: Cursor = { since: times.horizon, isSettledOnly: false, settled: START, fresh: null }
     const from = withinHorizon(cursor ?? first, times)
     const known = Math.max(from.since, from.settled.stamp ?? from.since)
-    this.#requireKnown(known, times, `cursor is older than ${tombstoneDays} days; begin again with cursor=*`)
+    this.#requireKnown(known, times, 'cursor', '*')
 
     // One row more than the page shows tells whether there is a next page.
     const edges: FeedPosition[] = []
@@ -124,13 +116,13 @@ export class Feeds {
     const [edge] = edges.filter(isUpToNow)
     // A walk by times goes on behind its last row, whose stamp tells for how long nothing was new.
     const isByRows = feed.scope.only === undefined || (from.isSettledOnly && edge === undefined)
-    const { rows: items, next } = cut({ rows, limit }, stamp, (items, following) =>
+    const { rows: items, next } = cut({ rows, limit }, this.settings.stamp, (items, following) =>
       isByRows || following !== undefined
         ? cursorAfter(from, items, following, times)
         : { next: cursorAt(from, items.at(-1), edge, times) },
     )
     const hasMore = rows.length > items.length || edge !== undefined
-    const page = { items, hasMore, next, newFrom: newFrom(next) }
+    const page = { items, hasMore, next, newFrom: firstStampAfter(next.fresh ?? next.settled) }
     if (!from.isSettledOnly) return page
     // Tools that keep a time may end at a page without items, and would never get beyond it.
     if (edge !== undefined && items.length === 0)
@@ -160,8 +152,10 @@ export class Feeds {
     return { now, horizon: Math.min(now, majority) - this.settings.settleMs }
   }
 
-  #requireKnown(since: number, { now }: Times, detail: string): void {
-    if (since < now - this.settings.tombstoneDays * DAY_MS) throw problem('cursor_expired', detail)
+  #requireKnown(since: number, { now }: Times, parameter: string, beginning: string): void {
+    const { tombstoneDays } = this.settings
+    const detail = `${parameter} is older than ${tombstoneDays} days; begin again with ${parameter}=${beginning}`
+    if (since < now - tombstoneDays * DAY_MS) throw problem('cursor_expired', detail)
   }
 
   /**
@@ -214,18 +208,12 @@ export class Feeds {
    * nobody has. Its stamp is a time from which such a walk can begin later: the newest record would be too old one day. A walk
    * that has passed what others have, and ends without a row, may have found nothing for long too.
    */
-  #withCheckpoint(
-    { collection, scope }: Feed,
-    from: Cursor,
-    page: FeedPage,
-    perPage: number,
-    { now, horizon }: Times,
-  ): FeedPage {
+  #withCheckpoint(feed: Feed, from: Cursor, page: FeedPage, perPage: number, { now, horizon }: Times): FeedPage {
     const restMs = Math.min(DAY_MS, (this.settings.tombstoneDays * DAY_MS) / 2)
-    const isBehindOthers = scope.only !== undefined && page.items.length === 0 && from.settled.stamp !== from.since
+    const isBehindOthers = feed.scope.only !== undefined && page.items.length === 0 && from.settled.stamp !== from.since
     if (page.newFrom > now - restMs && !isBehindOthers) return page
     if (page.items.length === perPage) return { ...page, hasMore: true }
-    const items = [...page.items, checkpointAt(collection, horizon)]
+    const items = [...page.items, checkpointAt(feed.collection, horizon)]
     return { ...page, items, next: { ...page.next, settled: { stamp: horizon, id: null } } }
   }
 }
@@ -248,10 +236,9 @@ const freshOf = ({ fresh }: Cursor, { horizon, now }: Times): FeedPosition | und
 export const rangesOf = (cursor: Cursor, times: Times): FeedRange[] => {
   const { settled, isSettledOnly } = cursor
   const fresh = freshOf(cursor, times)
+  if (fresh !== undefined) return [...rangesOn(settled, settledBefore(times)), ...rangesOn(fresh, readableUpTo(times))]
   // Without a fresh row to go on from, settled and fresh rows are one range.
-  if (fresh === undefined && !isSettledOnly) return rangesOn(settled, readableUpTo(times))
-  const settledRanges = rangesOn(settled, settledBefore(times))
-  return fresh === undefined ? settledRanges : [...settledRanges, ...rangesOn(fresh, readableUpTo(times))]
+  return rangesOn(settled, isSettledOnly ? settledBefore(times) : readableUpTo(times))
 }
 
 const rangesOn = ({ stamp, id, isInclusive }: FeedPosition, bounds: StampBounds): FeedRange[] => {
@@ -341,9 +328,6 @@ const positionAt = (row: FeedItem): FeedPosition | undefined => {
   const id = positionOf(row, '_id')?.id
   return id === undefined ? undefined : { stamp: row.stamp ?? null, id }
 }
-
-/** The first stamp that can be new to a copy, once a page has shown all before it. */
-const newFrom = ({ settled, fresh }: Cursor): number => firstStampAfter(fresh ?? settled)
 
 /** The first stamp after a position. A position without an id stands before all rows of its stamp. */
 const firstStampAfter = ({ stamp, id }: FeedPosition): number => (stamp ?? FIRST_TIME.getTime()) + Number(id !== null)
