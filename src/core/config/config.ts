@@ -178,22 +178,21 @@ export const loadConfig = (env: Readonly<Record<string, string | undefined>> = p
   const values = valuesOf(settings, checked.value as Record<string, unknown>) as Values<typeof settings>
   const { host, publicUrl, sync, isProduction } = values
   const { uri, ...mongo } = values.mongo
-  const errors = uri === undefined ? demoErrors(host, isProduction) : []
-  if (isProduction && publicUrl === undefined) {
-    errors.push('PUBLIC_URL is missing: with NODE_ENV=production page links do not use the Host header of a request')
-  }
+  const isDemo = uri === undefined
+  const errors = [
+    isDemo && isProduction && 'MONGODB_URI is missing: with NODE_ENV=production no demo data is served',
+    // The keys of the demo are public, so only callers on this machine may use them.
+    isDemo &&
+      !isLoopback(host) &&
+      `HOST ${host} is not loopback: without MONGODB_URI the service serves demo data, to this machine only`,
+    isProduction &&
+      publicUrl === undefined &&
+      'PUBLIC_URL is missing: with NODE_ENV=production page links do not use the Host header of a request',
+  ].filter((error) => error !== false)
   if (errors.length > 0) throw new ConfigError(errors)
   const { settleMs, tombstoneDays } = sync
   return { ...values, mongo: uri === undefined ? undefined : { uri, ...mongo, settleMs, tombstoneDays } }
 }
-
-/** The keys of the demo are public, so only callers on this machine may use them. */
-const demoErrors = (host: string, isProduction: boolean): string[] => [
-  ...(isProduction ? ['MONGODB_URI is missing: with NODE_ENV=production no demo data is served'] : []),
-  ...(isLoopback(host)
-    ? []
-    : [`HOST ${host} is not loopback: without MONGODB_URI the service serves demo data, to this machine only`]),
-]
 
 /** Opens the store on MongoDB. A URI that the driver rejects is an invalid setting. */
 export const openMongo = (settings: NonNullable<Config['mongo']>): Store => {
