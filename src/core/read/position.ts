@@ -1,7 +1,7 @@
 // Positions in a list: read from the bytes of a record, and carried in the payload of a token.
 import { isUtf8 } from 'node:buffer'
 import { Bson, type BsonDocument } from '../bson/reader.js'
-import { fieldOf } from '../bson/values.js'
+import { fieldOf, numberOf } from '../bson/values.js'
 import type { Position, SortValue } from '../pipelines/keyset.js'
 import type { Payload } from './token.js'
 
@@ -40,14 +40,11 @@ const sortValueOf = ({ bytes }: BsonDocument, name: string, maxBytes = MAX_VALUE
       return text.length <= maxBytes && isUtf8(text) ? text.toString() : undefined
     }
     case Bson.int32:
-      return bytes.readInt32LE(at)
+    case Bson.double:
+      return numberOf(bytes, element)
     case Bson.int64: {
       const integer = bytes.readBigInt64LE(at)
       return Number.isSafeInteger(Number(integer)) ? Number(integer) : integer
-    }
-    case Bson.double: {
-      const number = bytes.readDoubleLE(at)
-      return Number.isFinite(number) ? number : undefined
     }
     case Bson.boolean:
       return bytes[at] === 1
