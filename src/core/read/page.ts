@@ -7,7 +7,7 @@ import { type Direction, rangesAfter } from '../pipelines/keyset.js'
 import type { Order } from '../pipelines/stages.js'
 import type { Start } from './position.js'
 import { FIRST_CURSOR, type PageTokens } from './token.js'
-import { type ReadSlice, readOn, readRanges, readRows, startBehind } from './walk.js'
+import { type ReadSlice, readOn, readRanges, startBehind } from './walk.js'
 
 /** The parameters that place a page in its list: by its number, or with `cursor` as the next of a walk. */
 export type Placing = Pick<Listing, 'page' | 'perPage' | 'cursor' | 'after'>
@@ -19,7 +19,7 @@ interface Address {
 }
 
 /** The page before or after a page. It begins at a position, or if there is none, it is found by its number. */
-export interface Neighbour {
+interface Neighbour {
   readonly start: Start | undefined
 }
 
@@ -46,7 +46,9 @@ export const readPage = async (
   const ranges = start === undefined ? [undefined] : rangesAfter(field, direction, start.position, start.isInclusive)
   const skip = start === undefined ? (page - 1) * perPage : 0
   // One row more than the page shows tells whether the list goes on.
-  const { rows: found } = await readRanges(ranges, perPage + 1, perPage + 1, readRows(read, { field, direction }, skip))
+  const { rows: found } = await readRanges(ranges, perPage + 1, perPage + 1, (range, limit) =>
+    read({ field, direction }, { range, skip, limit }),
+  )
   const hasMore = found.length > perPage
   const rows = isBackward ? found.slice(0, perPage).reverse() : found.slice(0, perPage)
   const neighbour = (isBackward: boolean): Neighbour => {

@@ -130,10 +130,9 @@ export class Reader {
   }
 
   #slicesOf(selection: Selection, isFar = false): ReadSlice {
-    return (order, slice) =>
-      this.read(rowsQuery(this.scope, selection, order, slice)).catch(
-        onTimeout(() => timeoutProblem(this.store, selection, isFar)),
-      )
+    const tooLong = onTimeout(() => timeoutProblem(this.store, selection, isFar))
+    return async (order, slice) =>
+      (await this.read(rowsQuery(this.scope, selection, order, slice)).catch(tooLong)).documents
   }
 }
 

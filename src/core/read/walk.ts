@@ -1,6 +1,6 @@
 // Reads on in a sorted list, for lists, map features, exports and feeds: the rows that follow a position, as many as fit, and
 // the position after them.
-import { type BsonDocument, type BsonList, sizeOf } from '../bson/reader.js'
+import { type BsonDocument, sizeOf } from '../bson/reader.js'
 import { OTHER_ID_TYPES, rangesAfter } from '../pipelines/keyset.js'
 import type { Condition, Order, Slice } from '../pipelines/stages.js'
 import { ResponseTooLarge, UnreadableDocument } from '../write/errors.js'
@@ -13,15 +13,10 @@ const MAX_PAGE_BYTES = 16 * 1024 * 1024
 const SMALLER = 1 / 4
 const SHOWN_LENGTH = 100
 
-export type ReadSlice = (order: Order, slice: Slice) => Promise<BsonList>
+export type ReadSlice = (order: Order, slice: Slice) => Promise<readonly BsonDocument[]>
 
 /** Reads the next page of a walk. `next` is undefined at its end. It throws UnreadableDocument if it cannot go on. */
-export const readOn = async (
-  order: Order,
-  perPage: number,
-  start: Start | undefined,
-  read: ReadSlice,
-): Promise<{ rows: readonly BsonDocument[]; next: Start | undefined }> => {
+export const readOn = async (order: Order, perPage: number, start: Start | undefined, read: ReadSlice) => {
   // A page may be shorter than `perPage`, so that it fits, or where no walk could go on after more.
   const { field, direction } = order
   const ranges: (Condition | undefined)[] =
@@ -30,7 +25,7 @@ export const readOn = async (
       : [field === '_id' ? { _id: { $gte: '' } } : undefined]
   // A condition on the id finds texts alone. A walk must not end as if the others did not exist.
   if (field === '_id') ranges.push({ _id: { $type: OTHER_ID_TYPES } })
-  const found = await readRanges(ranges, perPage + 1, 2, readRows(read, order))
+  const found = await readRanges(ranges, perPage + 1, 2, (range, limit) => read(order, { range, skip: 0, limit }))
   return cut(found, field, (rows, following) => {
     if (following === undefined) return { next: undefined }
     const next = startBehind(rows.at(-1) as BsonDocument, following, field, false)
@@ -50,11 +45,6 @@ export const startBehind = (
   const next = following && positionOf(following, field)
   return next && { position: next, isBackward, isInclusive: true }
 }
-
-export const readRows =
-  (read: ReadSlice, order: Order, skip = 0) =>
-  async (range: Condition | undefined, limit: number) =>
-    (await read(order, { range, skip, limit })).documents
 
 /** Rows, and how many were looked for at the most. */
 export interface Found<T> {

@@ -38,9 +38,9 @@ const pageReader =
     const asked: Listing = { ...listing, page: 1, ...(token !== undefined && { [parameter]: token }) }
     const tokens = tokensOf({ organisation }, 'listEntries', asked)
     const { order, ...selection } = selectionOf(entries, undefined, asked)
-    const { rows, next, previous } = await readPage(order, asked, tokens.start, (order, slice) =>
-      store.aggregate(rowsQuery({ organisation }, { order, ...selection }, order, slice)),
-    )
+    const { rows, next, previous } = await readPage(order, asked, tokens.start, async (order, slice) => {
+      return (await store.aggregate(rowsQuery({ organisation }, { order, ...selection }, order, slice))).documents
+    })
     const encoded = (start: Start | undefined) => start && tokens.encode(parameter, start)
     return {
       ids: rows.map(({ bytes }) => BSON.deserialize(bytes)._id as string),
