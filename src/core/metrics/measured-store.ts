@@ -9,12 +9,7 @@ const NOT_THE_DATABASE = new Set(['Overloaded', 'AbortError'])
 
 export const measuredStore = (store: Store, metrics: Metrics, now = () => performance.now()): Store => {
   /** Runs an operation. What it waits for besides the database is not part of its time. */
-  const timed = <T>(
-    operation: string,
-    collection: string | undefined,
-    run: () => Promise<T>,
-    waitedMs = () => 0,
-  ): Promise<T> => {
+  const timed = <T>(operation: string, collection: string | undefined, run: () => Promise<T>, waitedMs = () => 0) => {
     const began = now()
     let failed: string | undefined
     return run()

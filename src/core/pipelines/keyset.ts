@@ -11,8 +11,6 @@ export interface Position {
   readonly id: string
 }
 
-export type Direction = 1 | -1
-
 /** All types that an id may have besides a string. Unlike a negated condition, this one is a range of the index everywhere. */
 export const OTHER_ID_TYPES = [
   ...['minKey', 'null', 'symbol', 'object', 'binData', 'objectId', 'bool', 'dbPointer', 'maxKey'],
@@ -42,14 +40,9 @@ const types: readonly { has: (value: SortValue) => boolean; values: unknown }[] 
  * @param sortBy the stored name of the sort field
  * @param isInclusive whether a record exactly at the position belongs to them
  */
-export const rangesAfter = (
-  sortBy: string,
-  direction: Direction,
-  { value, id }: Position,
-  isInclusive = false,
-): Condition[] => {
+export const rangesAfter = (sortBy: string, direction: 1 | -1, { value, id }: Position, isInclusive = false) => {
   const beyond = direction === 1 ? '$gt' : '$lt'
-  const byId = { _id: { [isInclusive ? `${beyond}e` : beyond]: id } }
+  const byId: Condition = { _id: { [isInclusive ? `${beyond}e` : beyond]: id } }
   if (sortBy === '_id') return [byId]
   const type = types.findIndex(({ has }) => has(value))
   const others = direction === 1 ? types.slice(type + 1) : types.slice(0, type).reverse()

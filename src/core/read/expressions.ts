@@ -5,9 +5,8 @@ import type { Expression } from '../pipelines/stages.js'
 export const LONGITUDE = '$location.coordinates.longitude'
 export const LATITUDE = '$location.coordinates.lattitude'
 export const NOTHING: Expression = { $literal: null }
-export const [YEAR_1, YEAR_9999] = ['0001-01-01T00:00:00Z', '9999-12-31T23:59:59.999Z'].map(
-  (text) => new Date(text),
-) as [Date, Date]
+export const YEAR_1 = new Date('0001-01-01T00:00:00Z')
+export const YEAR_9999 = new Date('9999-12-31T23:59:59.999Z')
 
 /** Compares in the order of BSON, in which a value of another type is outside of a range. */
 const within = (value: Expression, least: Expression, most: Expression): Expression[] => [

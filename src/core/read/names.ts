@@ -17,11 +17,7 @@ export interface Named {
 const expected = select(DispatchListItem, ['name', 'totalExpectedEntries'])
 
 /** What stands beside ids of entries, by the id. Undefined if the field has no names, or the key does not see them. */
-export const namesOf = async (
-  reader: Reader,
-  field: string,
-  ids: readonly unknown[],
-): Promise<ReadonlyMap<unknown, Named> | undefined> => {
+export const namesOf = async (reader: Reader, field: string, ids: readonly unknown[]) => {
   const join = entries.item.joined?.[field]
   if (join === undefined) return undefined
   const { from } = join

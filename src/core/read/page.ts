@@ -3,10 +3,10 @@
 import { type Listing, MAX_PAGE } from '../../../schemas/common.js'
 import type { PageMetadata } from '../../../schemas/envelope.js'
 import type { BsonDocument } from '../bson/reader.js'
-import { type Direction, rangesAfter } from '../pipelines/keyset.js'
+import { rangesAfter } from '../pipelines/keyset.js'
 import type { Order } from '../pipelines/stages.js'
 import type { Start } from './position.js'
-import { FIRST_CURSOR, type PageTokens } from './token.js'
+import { FIRST_CURSOR, type tokensOf } from './token.js'
 import { type ReadSlice, readOn, readRanges, startBehind } from './walk.js'
 
 /** The parameters that place a page in its list: by its number, or with `cursor` as the next of a walk. */
@@ -42,7 +42,7 @@ export const readPage = async (
   }
   const isBackward = start?.isBackward ?? false
   const { field } = inOrder
-  const direction = (isBackward ? -inOrder.direction : inOrder.direction) as Direction
+  const direction = (isBackward ? -inOrder.direction : inOrder.direction) as Order['direction']
   const ranges = start === undefined ? [undefined] : rangesAfter(field, direction, start.position, start.isInclusive)
   const skip = start === undefined ? (page - 1) * perPage : 0
   // One row more than the page shows tells whether the list goes on.
@@ -87,7 +87,7 @@ export const pageMetadata = (
   { page, perPage, cursor, after }: Placing,
   { rows, next, previous }: Pick<Page, 'next' | 'previous'> & { readonly rows: readonly unknown[] },
   total: number | undefined,
-  tokens?: Pick<PageTokens, 'encode'>,
+  tokens?: Pick<ReturnType<typeof tokensOf>, 'encode'>,
 ): PageMetadata => {
   const link = linker(asked)
   const nextCursor = next?.start && tokens?.encode('cursor', next.start)

@@ -1,7 +1,7 @@
 // Percentiles of many numbers, from how often each of them, or of their buckets, is there.
 import type { Expression } from '../pipelines/stages.js'
 
-export type Percentiles = Readonly<Record<'median' | 'p10' | 'p90', number>>
+export type Percentiles = Readonly<ReturnType<typeof percentilesOf>>
 
 /** The numbers of a bucket differ by less than 2 % from each other, so that its middle is right within 1 %. */
 const WIDTH = Math.log(1.02)
@@ -21,12 +21,7 @@ export const middleOf = (bucket: number | undefined): number | undefined =>
  * Percentiles as spreadsheets and pandas have them: what lies between two numbers is between them.
  * @param numbers how often each is there, `count` in all; none is beyond `min` and `max`
  */
-export const percentilesOf = (
-  numbers: ReadonlyMap<number, number>,
-  count: number,
-  min: number,
-  max: number,
-): Percentiles => {
+export const percentilesOf = (numbers: ReadonlyMap<number, number>, count: number, min: number, max: number) => {
   const inOrder = Float64Array.from(numbers.keys()).sort()
   const numberAt = (place: number): number => {
     let upTo = 0
@@ -42,6 +37,5 @@ export const percentilesOf = (
     // Of two large numbers the difference may be too large for a number.
     return low === high ? low : low * (1 - (place % 1)) + high * (place % 1)
   }
-  const [p10, median, p90] = [at(0.1), at(0.5), at(0.9)]
-  return { median, p10, p90 }
+  return { median: at(0.5), p10: at(0.1), p90: at(0.9) }
 }

@@ -1,6 +1,6 @@
 // Summaries: how many entries there are in each group.
 import { MAX_TOP, type SummaryQuery } from '../../../schemas/summaries.js'
-import { Bson, type BsonDocument, type Element, elements } from '../bson/reader.js'
+import { Bson, type BsonList, type Element, elements } from '../bson/reader.js'
 import { fieldOf, numberOf, stringOf } from '../bson/values.js'
 import { firstOf, runInSlices, slices } from '../limits/work.js'
 import { entries } from '../pipelines/entries.js'
@@ -191,7 +191,7 @@ const stagesOf = ({ dimensions, number, sums }: Counting, more = {}): Stage[] =>
 const countedIn = async (reader: Reader, counting: Counting) => {
   const { scope } = reader
   const { conditions, dimensions, number } = counting
-  const read = async (query: Query) => runInSlices(groupsIn((await reader.read(query)).documents, counting))
+  const read = async (query: Query) => runInSlices(groupsIn(await reader.read(query), counting))
   if (number === undefined && dimensions.every(({ isIndexed }) => isIndexed)) {
     // An index may have all that is read. The greatest owner of a group is an array if one of its records belongs to nobody.
     const stages = stagesOf(counting, { owner: { $max: '$organisation' } })
@@ -207,10 +207,7 @@ interface Counted {
 }
 
 /** The groups of a response. Several of the database may become one, or one several. Undefined if one is nobody’s. */
-function* groupsIn(
-  documents: readonly BsonDocument[],
-  { dimensions, sums }: Counting,
-): Generator<void, Counted | undefined> {
+function* groupsIn({ documents }: BsonList, { dimensions, sums }: Counting): Generator<void, Counted | undefined> {
   if (documents.length > MAX_GROUPS) throw tooManyGroups(MANY)
   const groups = new Map<string, Group>()
   let [total, values, characters] = [0, 0, 0]

@@ -43,8 +43,6 @@ export const invalidCursor = (parameter: string): ProblemError => {
   return problem('invalid_cursor', `${parameter} ${message}`, { errors: [{ in: 'query', name: parameter, message }] })
 }
 
-export type PageTokens = ReturnType<typeof tokensOf>
-
 /** The tokens of a list, bound to organisation, operation, filters, order and view: others throw `invalid_cursor`. */
 export const tokensOf = (scope: Scope, operationId: string, parameters: Partial<Listing>) => {
   const { page, perPage, total, fields, expand, embed, answers, unreadable, cursor, after, ...list } = parameters
