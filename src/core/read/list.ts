@@ -5,7 +5,7 @@ import { tookTooLong, unlessProblem } from '../problems/problems.js'
 import { onTimeout } from './cost.js'
 import { totalOf } from './page.js'
 import { withQuestions } from './question-keys.js'
-import type { Reader } from './reader.js'
+import type { Counted, Reader } from './reader.js'
 import type { Selection } from './selection.js'
 import { tokensOf } from './token.js'
 
@@ -31,10 +31,7 @@ export const hasAny = async (reader: Reader, resource: Resource, conditions: Sel
 const CHECKED = ['status', 'dispatch', 'form', 'project', 'agent']
 
 /** The names of the filters that match no record, whatever else is asked for. One that takes too long is not among them. */
-export const unmatchedIn = async (
-  reader: Reader,
-  { resource, conditions }: Pick<Selection, 'resource' | 'conditions'>,
-): Promise<string[]> => {
+export const unmatchedIn = async (reader: Reader, { resource, conditions }: Counted): Promise<string[]> => {
   const unmatched: string[] = []
   for (const name of CHECKED) {
     const condition = conditions[name]

@@ -16,17 +16,15 @@ import { type Parameters, rowsQuery, type Selection, selectionOf } from './selec
 import { bindingOf } from './token.js'
 import { PAGE_BYTES, pagesOf, type ReadSlice } from './walk.js'
 
-/** What a reader needs of a store. */
-export type Reads = Pick<Store & Cache, 'aggregate' | 'count' | 'knownIndexes' | 'cached' | 'isQuick'>
-
-type Counted = Pick<Selection, 'resource' | 'conditions'>
+/** What says which records are counted. */
+export type Counted = Pick<Selection, 'resource' | 'conditions'>
 
 /** How long work that has begun waits for its next turn, in milliseconds. */
 export const WAIT_BETWEEN_MS = 60_000
 
 export class Reader {
   constructor(
-    readonly store: Reads,
+    readonly store: Pick<Store & Cache, 'aggregate' | 'count' | 'knownIndexes' | 'cached' | 'isQuick'>,
     readonly scope: Scope,
     readonly ticket: Ticket,
     /** Whether what it reads is known to be quick, so that no other task has to wait for it. */
