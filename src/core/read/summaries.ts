@@ -121,8 +121,7 @@ export const summaryOf = async (reader: Reader, parameters: Parameters): Promise
   const sums = question === undefined ? SUMS : []
   const counting: Counting = { conditions: Object.values(conditions), dimensions, number, sums }
   const largestFirst = bySize(dimensions)
-  const inOrder =
-    number === undefined ? largestFirst : (a: Group, b: Group) => rankOf(b) - rankOf(a) || largestFirst(a, b)
+  const inOrder = (a: Group, b: Group) => rankOf(b) - rankOf(a) || largestFirst(a, b)
   const count = async (shared: Reader): Promise<LargestGroups> => {
     const asOf = new Date()
     const { groups, total } = await countedIn(shared, counting)
@@ -156,8 +155,7 @@ const absentIn = async (reader: Reader, by: readonly string[], counted: LargestG
   const id = parameters[name as 'form' | 'project' | 'dispatch' | 'agent']
   const conditions = resources[from as keyof typeof resources].conditions({ ids: id && [id], form, project })
   const stages = [{ $limit: MAX_TOP + 1 }, { $project: { _id: 1 } }] as const
-  const query = Query.in(reader.scope, from, Object.values(conditions), stages)
-  const { documents } = await reader.read(query)
+  const { documents } = await reader.read(Query.in(reader.scope, from, Object.values(conditions), stages))
   if (Math.max(counted.groups, documents.length) > MAX_TOP)
     throw invalidParameter('none', `must be left out: there are more than ${MAX_TOP} ${from}`)
   const named = new Set(counted.largest.map(({ values }) => values[0]))
@@ -280,7 +278,7 @@ const bySize =
   (dimensions: readonly Dimension[]) =>
   (a: Group, b: Group): number =>
     dimensions.reduce((sum, { order }, i) => sum || order(a.values[i], b.values[i]), b.count - a.count)
-/** Those without a mean are last. */
+/** Those without a mean are last: all of them, if nothing is measured. */
 const rankOf = ({ mean }: Group): number => mean ?? Number.NEGATIVE_INFINITY
 
 /** Makes percentiles of the numbers, which are dropped. */
