@@ -22,7 +22,7 @@ export const rangesOf = ({ from, to, bounds }: IdRange & { readonly bounds?: str
   const inner = bounds === undefined ? [] : bounds.split(',')
   const ends = [from, ...inner, to]
   const ids = ends.filter((id) => id !== undefined)
-  const isOrdered = ids.every((id, i) => i === 0 || isBefore(ids[i - 1] as string, id))
+  const isOrdered = ids.every((id, i) => i === 0 || Buffer.from(ids[i - 1] as string).compare(Buffer.from(id)) < 0)
   if (!isOrdered && inner.length === 0) throw invalidParameter('to', 'must be greater than from')
   const order = 'must be ids in ascending order of their UTF-8 bytes, greater than from and less than to'
   if (!isOrdered) throw invalidParameter('bounds', order)
@@ -31,8 +31,6 @@ export const rangesOf = ({ from, to, bounds }: IdRange & { readonly bounds?: str
     return { ...(from !== undefined && { from }), ...(to !== undefined && { to }) }
   })
 }
-
-const isBefore = (a: string, b: string): boolean => Buffer.from(a).compare(Buffer.from(b)) < 0
 
 /** A sum that is too large to be exact is taken in two parts: millions of milliseconds, and the rest. */
 const HIGH = 1_000_000

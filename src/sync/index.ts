@@ -20,7 +20,6 @@ import { rangesOf, readDigests } from './digest.js'
 import { type FeedItem, feedItems, writeUnreadable } from './feed-items.js'
 import { pageOrWait, Waiting } from './waiting.js'
 
-const PER_PAGE = 50
 const DIGEST_MS = 60_000
 /** How often a feed is looked up for the requests that wait. */
 const INTERVAL_MS = 1000
@@ -40,7 +39,7 @@ const feedRoute = (resource: Resource, maxPerPage: number, feeds: Feeds, waiting
   summary: `Get what has changed in ${resource.collection}`,
   description: FEED,
   tag: 'Sync',
-  query: FeedQuery({ page: 1, perPage: PER_PAGE, maxPerPage }, { ...resource.parameters, ...digestParts(resource) }),
+  query: FeedQuery({ page: 1, perPage: 50, maxPerPage }, { ...resource.parameters, ...digestParts(resource) }),
   response: feedPage(resource.item.schema),
   problems: [
     ...problemsOn(resource.collection),
