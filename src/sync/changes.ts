@@ -111,9 +111,10 @@ export class Feeds {
       if (edge !== undefined) edges.push(edge)
       return rows
     })
-    const isUpToNow = await this.#notInFuture([...read, ...edges], times)
-    const rows = read.filter(isUpToNow)
-    const [edge] = edges.filter(isUpToNow)
+    const end = await this.#endOf([...read, ...edges], times)
+    const isInPage = ({ stamp }: Stamped) => (stamp ?? end) <= end
+    const rows = read.filter(isInPage)
+    const [edge] = edges.filter(isInPage)
     // A walk by times goes on behind its last row, whose stamp tells for how long nothing was new.
     const isByRows = feed.scope.only === undefined || (from.isSettledOnly && edge === undefined)
     const { rows: items, next } = cut({ rows, limit }, this.settings.stamp, (items, following) =>
@@ -192,15 +193,11 @@ export class Feeds {
   }
 
   /**
-   * Tells of rows whether their stamps are not in the future. A record that was changed while it was read has a stamp after the
-   * time of the beginning, but it belongs to the page: its earlier change is not there any more. So the clock is read once more.
+   * The time behind which a stamp is in the future. A record that was changed while it was read has a stamp after the time of
+   * the beginning, but it belongs to the page: its earlier change is not there any more. So the clock is read once more.
    */
-  async #notInFuture(rows: readonly Stamped[], { now }: Times): Promise<(row: Stamped) => boolean> {
-    const isUpTo =
-      (time: number) =>
-      ({ stamp }: Stamped): boolean =>
-        (stamp ?? time) <= time
-    return isUpTo(rows.every(isUpTo(now)) ? now : (await this.#times()).now)
+  async #endOf(rows: readonly Stamped[], { now }: Times): Promise<number> {
+    return rows.every(({ stamp }) => (stamp ?? now) <= now) ? now : (await this.#times()).now
   }
 
   /**
