@@ -13,13 +13,10 @@ import type { Expression, Stage } from './stages.js'
 const orEmpty = (field: string): Expression => ({ $ifNull: [`$${field}`, []] })
 
 /** Replaces each id in the array `field` by an object that holds it. */
-const idObjects = (field: string): Stage => ({
-  $set: {
-    [field]: {
-      $cond: [{ $isArray: `$${field}` }, { $map: { input: `$${field}`, in: { _id: '$$this' } } }, orEmpty(field)],
-    },
-  },
-})
+const idObjects = (field: string): Stage => {
+  const objects: Expression = { $map: { input: `$${field}`, in: { _id: '$$this' } } }
+  return { $set: { [field]: { $cond: [{ $isArray: `$${field}` }, objects, orEmpty(field)] } } }
+}
 
 const recipientsField = 'recipients.agents'
 const agentGroups = idObjects('recipients.agentGroups')

@@ -25,9 +25,8 @@ export interface Change {
 function* changesOf(zone: string): Generator<void, readonly Change[]> {
   const format = new Intl.DateTimeFormat('en', { timeZone: zone, timeZoneName: 'longOffset' })
   const offsetAt = (time: number): number => {
-    const [, sign, hours = 0, minutes = 0, seconds = 0] = /([+-])(\d+):(\d+)(?::(\d+))?$|$/.exec(
-      format.format(time),
-    ) as RegExpExecArray
+    const found = /([+-])(\d+):(\d+)(?::(\d+))?$|$/.exec(format.format(time)) as RegExpExecArray
+    const [, sign, hours = 0, minutes = 0, seconds = 0] = found
     return (Number(hours) * 60 + Number(minutes) + Number(seconds) / 60) * MINUTE * (sign === '-' ? -1 : 1)
   }
   let last: Change = { from: Number.NEGATIVE_INFINITY, offset: offsetAt(FIRST) }

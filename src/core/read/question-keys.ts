@@ -50,11 +50,8 @@ export const questionOf = async (reader: Reader, form: string | undefined, key: 
   const text =
     known.get(place) ??
     (await reader.cached({ of: 'question', form, key }, (shared) => findQuestion(shared, form, key))).text
-  if (text === undefined)
-    throw invalidParameter(
-      parameter,
-      `has ${key}, but must have the key of a question of the form, as GET /v1/forms/{id}/questions and describe_form have it`,
-    )
+  const fault = `has ${key}, but must have the key of a question of the form, as GET /v1/forms/{id}/questions and describe_form have it`
+  if (text === undefined) throw invalidParameter(parameter, fault)
   known.set(place, text)
   return text
 }
