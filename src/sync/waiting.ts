@@ -47,11 +47,8 @@ export class Waiting {
     { from, ms, signal }: { from: number; ms: number; signal: AbortSignal },
   ): Promise<boolean> {
     const { max, maxPerKey, intervalMs } = this.limits
-    let [ofOrganisation, ofKey] = [0, 0]
-    for (const { organisation, keyId } of this.#waits) {
-      if (organisation === owner.organisation) ofOrganisation += 1
-      if (keyId === owner.keyId) ofKey += 1
-    }
+    const ofOrganisation = [...this.#waits].filter(({ organisation }) => organisation === owner.organisation).length
+    const ofKey = [...this.#waits].filter(({ keyId }) => keyId === owner.keyId).length
     // So the organisations that wait already leave room for one that comes later, however many keys they have.
     if (ofOrganisation >= max - this.size || ofKey >= maxPerKey)
       throw new Overloaded('Too many requests are waiting for changes: of this key, of its organisation or in all')
