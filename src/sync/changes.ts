@@ -91,8 +91,7 @@ export class Feeds {
   }
 
   /**
-   * The page that follows a cursor, or the first page without one: rows that have settled, and then rows that have not, up to
-   * now.
+   * The page that follows a cursor, or else the first page: rows that have settled, and then rows that have not, up to now.
    * @throws the problem `cursor_expired` if deletions that the copy needs may have been forgotten
    */
   async page(feed: Feed, cursor: Cursor | undefined, perPage: number, reading?: Reading): Promise<FeedPage> {

@@ -25,9 +25,8 @@ export interface Scope {
 }
 
 /**
- * An aggregation expression. MongoDB reads a string that begins with `$` as a field or a variable, so the type allows
- * only string literals that do. A value from outside the program must be wrapped in `$literal`, or it could name a
- * field.
+ * An aggregation expression. MongoDB reads a string that begins with `$` as a field or a variable, so the type allows only string
+ * literals that do. A value from outside the program must be wrapped in `$literal`, or it could name a field.
  */
 export type Expression =
   | `$${string}`

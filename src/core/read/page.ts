@@ -1,5 +1,4 @@
-// What a page of a list is: which rows it has, where its neighbours begin, how many records there are in all, and its links,
-// which repeat every parameter of the request.
+// What a page of a list is: its rows, where its neighbours begin, its total, and its links, which repeat every parameter.
 import { type Listing, MAX_PAGE } from '../../../schemas/common.js'
 import type { PageMetadata } from '../../../schemas/envelope.js'
 import type { BsonDocument } from '../bson/reader.js'

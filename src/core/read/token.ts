@@ -1,6 +1,5 @@
-// Tokens: opaque texts by which a caller goes on where it was, in a list or a feed. A token has a check sum, so that a
-// garbled one is an error, and is bound to the request that made it. It holds a position and gives no rights, so it
-// needs no secret.
+// Tokens: opaque texts by which a caller goes on where it was. A token has a check sum, so that a garbled one is an error, and
+// is bound to the request that made it. It holds a position and gives no rights, so it needs no secret.
 import { hash } from 'node:crypto'
 import type { Listing } from '../../../schemas/common.js'
 import type { Scope } from '../pipelines/stages.js'

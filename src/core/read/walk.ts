@@ -1,5 +1,4 @@
-// Reads on in a sorted list, for lists, map features, exports and feeds: the rows that follow a position, as many as fit, and
-// the position after them.
+// Reads on in a sorted list: the rows that follow a position, as many as fit, and the position after them.
 import { type BsonDocument, sizeOf } from '../bson/reader.js'
 import { OTHER_ID_TYPES, rangesAfter } from '../pipelines/keyset.js'
 import type { Condition, Order, Slice } from '../pipelines/stages.js'
