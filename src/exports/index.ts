@@ -9,7 +9,7 @@ import { filters, text, total } from '../core/door/tools.js'
 import { baseOf } from '../core/http/caller.js'
 import { entries } from '../core/pipelines/entries.js'
 import { problem } from '../core/problems/problems.js'
-import { listOf } from '../core/read/values.js'
+import { listOf } from '../core/read/list.js'
 import { allExported, type Exported, type ExportListing, wrongFor } from './exported.js'
 import { openFile } from './file.js'
 

@@ -11,10 +11,9 @@ import { few, filters, firstSentence, list, object, text, total } from '../core/
 import { entries } from '../core/pipelines/entries.js'
 import { resources } from '../core/pipelines/index.js'
 import type { Resource } from '../core/pipelines/resource.js'
-import { readList, unmatchedIn } from '../core/read/list.js'
+import { listOf, readList, unmatchedIn, valuesOf } from '../core/read/list.js'
 import { linkHeader, pageMetadata } from '../core/read/page.js'
 import { projectionOf } from '../core/read/projection.js'
-import { listOf, valuesOf } from '../core/read/values.js'
 import { jsonArray } from '../core/write/json.js'
 import { compileDocuments } from '../core/write/writer.js'
 

@@ -5,7 +5,7 @@ import { commonFilters } from '../../../schemas/common.js'
 import { EntryListQuery, entryFilters } from '../../../schemas/entries.js'
 import { select } from '../../../schemas/kit.js'
 import { SummaryQuery } from '../../../schemas/summaries.js'
-import { MOST_RECORDS } from '../read/values.js'
+import { MOST_RECORDS } from '../read/list.js'
 
 export type Given = Readonly<Record<string, unknown>>
 
