@@ -1,7 +1,7 @@
 // GET /v1/sync/<resource>, the change feed, and GET /v1/sync/<resource>/digest.
 import { DigestPage, DigestQuery, FeedQuery, feedPage, parts } from '../../schemas/sync.js'
 import { hasParts } from '../core/documents/collections.js'
-import { type Asked, pageAnswer, type RowsAnswer, type ValueAnswer } from '../core/door/answer.js'
+import { type Asked, pageAnswer, type RowsAnswer } from '../core/door/answer.js'
 import type { Capability } from '../core/door/capability.js'
 import { problemsOn } from '../core/door/responses.js'
 import type { Route } from '../core/door/table.js'
@@ -60,7 +60,13 @@ const digestRoute = (resource: Resource, clock: Clock): Route => ({
   query: DigestQuery(digestParts(resource)),
   response: DigestPage,
   problems: problemsOn(resource.collection),
-  operation: (reader, asked) => getDigest(reader, resource, asked, clock),
+  async operation({ store, scope, ticket }, { query }: Asked<DigestQuery>) {
+    const ranges = rangesOf(query)
+    const asOf = new Date((await clock()).now).toISOString()
+    const reader = { store, scope: narrowed(scope, query), ticket }
+    const data = await readDigests(reader, resource.collection, ranges, DIGEST_MS)
+    return { value: { success: true, data, _metadata: { asOf } } }
+  },
 })
 
 const getChanges = async (
@@ -90,19 +96,6 @@ const getChanges = async (
   const metadata = { perPage, hasMore: page.hasMore, nextCursor: encodeCursor(binding, page.next) }
   const items = feedItems(projection.compiled(compileDocuments))
   return { ...pageAnswer(page.items, items, metadata, unreadable), onFailure: writeUnreadable }
-}
-
-const getDigest = async (
-  { store, scope, ticket }: Reader,
-  { collection }: Resource,
-  { query }: Asked<DigestQuery>,
-  clock: Clock,
-): Promise<ValueAnswer> => {
-  const ranges = rangesOf(query)
-  const asOf = new Date((await clock()).now).toISOString()
-  const reader = { store, scope: narrowed(scope, query), ticket }
-  const data = await readDigests(reader, collection, ranges, DIGEST_MS)
-  return { value: { success: true, data, _metadata: { asOf } } }
 }
 
 export const sync: Capability = {
