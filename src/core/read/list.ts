@@ -25,9 +25,8 @@ export const readList = async (reader: Reader, resource: Resource, parameters: L
   const selection = reader.select(resource, filters)
   const page = await reader.page(selection, parameters, tokens.start)
   const isCounted = (parameters.total ?? (parameters.cursor === undefined ? 'true' : 'false')) === 'true'
-  const tooLong = () => tookTooLong(' to count the records: total=false leaves the total out')
-  const counted = isCounted ? await reader.count(selection).catch(onTimeout(tooLong)) : undefined
-  const total = counted === undefined ? undefined : totalOf(parameters, page, counted)
+  const tooLong = onTimeout(() => tookTooLong(' to count the records: total=false leaves the total out'))
+  const total = isCounted ? totalOf(parameters, page, await reader.count(selection).catch(tooLong)) : undefined
   return { page, total, selection, tokens }
 }
 
