@@ -25,10 +25,7 @@ const MAX_AHEAD_MS = 60_000
 const MOST_LOOKED_AT = 10_000
 
 /** The times that divide a feed, in milliseconds: rows before the horizon have settled, and now is when the read begins. */
-interface Times {
-  readonly horizon: number
-  readonly now: number
-}
+type Times = { readonly horizon: number; readonly now: number }
 
 type Stamped = Pick<FeedItem | FeedPosition, 'stamp'>
 

@@ -6,10 +6,7 @@ import type { FeedPage, Feeds, Found } from './changes.js'
 import type { Cursor } from './cursor.js'
 import type { Feed } from './queries.js'
 
-export interface Owner {
-  readonly keyId: string
-  readonly organisation: string
-}
+export type Owner = { readonly keyId: string; readonly organisation: string }
 
 type LookUp = (from: number) => Promise<Found>
 

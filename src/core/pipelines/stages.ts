@@ -184,10 +184,7 @@ export class Query {
 }
 
 /** By which stored field a list is sorted, and in which direction. Rows with the same value are in the order of their ids. */
-export interface Order {
-  readonly field: string
-  readonly direction: 1 | -1
-}
+export type Order = { readonly field: string; readonly direction: 1 | -1 }
 
 export interface Slice {
   /** A condition that the rows meet besides the filters. */

@@ -16,10 +16,7 @@ const [FIRST, LAST] = [Date.UTC(1970, 0), Date.UTC(2100, 0)]
 const SLICE = 500
 
 /** From a time on, how much the clock is before UTC. Both in milliseconds. */
-export interface Change {
-  readonly from: number
-  readonly offset: number
-}
+export type Change = { readonly from: number; readonly offset: number }
 
 /** Finds all changes of the clock of a zone, in their order. No clock changes twice within a day. */
 function* changesOf(zone: string): Generator<void, readonly Change[]> {

@@ -9,10 +9,7 @@ import type { Reader } from './reader.js'
 import { summaryOf } from './summaries.js'
 
 /** What stands beside an id. */
-export interface Named {
-  readonly name: string
-  readonly totalExpectedEntries: number | null
-}
+export type Named = { readonly name: string; readonly totalExpectedEntries: number | null }
 
 const expected = select(DispatchListItem, ['name', 'totalExpectedEntries'])
 

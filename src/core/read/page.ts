@@ -12,15 +12,10 @@ import { type ReadSlice, readOn, readRanges, startBehind } from './walk.js'
 export type Placing = Pick<Listing, 'page' | 'perPage' | 'cursor' | 'after'>
 
 /** The address that a caller asked at: the path with the query, and what stands before it. */
-interface Address {
-  readonly url: string
-  readonly base: () => string
-}
+type Address = { readonly url: string; readonly base: () => string }
 
 /** The page before or after a page. It begins at a position, or if there is none, it is found by its number. */
-interface Neighbour {
-  readonly start: Start | undefined
-}
+type Neighbour = { readonly start: Start | undefined }
 
 export interface Page {
   readonly rows: readonly BsonDocument[]

@@ -199,10 +199,7 @@ const countedIn = async (reader: Reader, counting: Counting) => {
   return (await read(Query.in(scope, 'entries', conditions, stagesOf(counting)))) as Counted
 }
 
-interface Counted {
-  readonly groups: readonly Group[]
-  readonly total: number
-}
+type Counted = { readonly groups: readonly Group[]; readonly total: number }
 
 /** The groups of a response. Several of the database may become one, or one several. Undefined if one is nobody’s. */
 function* groupsIn({ documents }: BsonList, { dimensions, sums }: Counting): Generator<void, Counted | undefined> {

@@ -46,10 +46,7 @@ export const startBehind = (
 }
 
 /** Rows, and how many were looked for at the most. */
-export interface Found<T> {
-  readonly rows: readonly T[]
-  readonly limit: number
-}
+export type Found<T> = { readonly rows: readonly T[]; readonly limit: number }
 
 /** The first rows of ranges that follow each other. If they are too large to be read at once, the limit gets smaller. */
 export const readRanges = async <R, T>(
