@@ -5,41 +5,23 @@ import fp from 'fastify-plugin'
 
 /** How long a browser may remember the result of a preflight, in seconds. No browser remembers it longer. */
 const PREFLIGHT_MAX_AGE_S = 86_400
-
-const EXPOSED_HEADERS = [
-  'API-Key-Expires',
-  'ETag',
-  'Link',
-  'RateLimit',
-  'RateLimit-Policy',
-  'Retry-After',
-  'WWW-Authenticate',
-  'X-Request-Id',
-]
-
+const ALLOWED = 'Authorization, If-None-Match, X-Request-Id'
 /** What a request to /mcp has besides (Model Context Protocol, Streamable HTTP). */
-const MCP_HEADERS = [
-  'Content-Type',
-  'MCP-Protocol-Version',
-  'Mcp-Method',
-  'Mcp-Name',
-  'Mcp-Session-Id',
-  'Last-Event-ID',
-]
+const OF_MCP = 'Content-Type, MCP-Protocol-Version, Mcp-Method, Mcp-Name, Mcp-Session-Id, Last-Event-ID'
+const EXPOSED = 'API-Key-Expires, ETag, Link, RateLimit, RateLimit-Policy, Retry-After, WWW-Authenticate, X-Request-Id'
 
 export const corsPlugin = fp(
   async (app: FastifyInstance, { origins }: { origins: string[] | '*' }) => {
     const options = {
       origin: origins,
-      methods: ['GET', 'HEAD'],
-      allowedHeaders: ['Authorization', 'If-None-Match', 'X-Request-Id'],
-      exposedHeaders: EXPOSED_HEADERS,
+      methods: 'GET, HEAD',
+      allowedHeaders: ALLOWED,
+      exposedHeaders: EXPOSED,
       maxAge: PREFLIGHT_MAX_AGE_S,
-      // An OPTIONS request that is not a preflight gets the same response. The plugin's error would not be in the
-      // catalogue.
+      // An OPTIONS request that is not a preflight gets the same response: the plugin's error is not in the catalogue.
       strictPreflight: false,
     }
-    const forAssistants = { ...options, methods: ['POST'], allowedHeaders: [...options.allowedHeaders, ...MCP_HEADERS] }
+    const forAssistants = { ...options, methods: 'POST', allowedHeaders: `${ALLOWED}, ${OF_MCP}` }
     await app.register(cors, {
       delegator: ({ url }, callback) => callback(null, /^\/mcp(\?|$)/.test(url) ? forAssistants : options),
     })
