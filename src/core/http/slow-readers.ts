@@ -12,30 +12,19 @@ declare module 'fastify' {
   }
 }
 
-/** How long a caller may take to read a response, in milliseconds, and how much longer for each byte of it. */
-const READING_MS = 30_000
-const MIN_BYTES_PER_MS = 128
-const LOOK_MS = 1000
+/** How long a caller may take to read a response, how many bytes of it add a millisecond, and how often the service looks. */
+const LIMITS = { readingMs: 30_000, minBytesPerMs: 128, lookMs: 1000 }
 /** The system takes a smaller response at once. */
 const LEAST_BYTES = 16 * 1024
 
-interface Options {
-  readingMs?: number
-  minBytesPerMs?: number
-  lookMs?: number
-}
-
 export const slowReadersPlugin = fp(
-  async (
-    app: FastifyInstance,
-    { readingMs = READING_MS, minBytesPerMs = MIN_BYTES_PER_MS, lookMs = LOOK_MS }: Options = {},
-  ) => {
+  async (app: FastifyInstance, limits: Partial<typeof LIMITS>) => {
+    const { readingMs, minBytesPerMs, lookMs } = { ...LIMITS, ...limits }
     const until = new Map<ServerResponse, number>()
     const timer = setInterval(() => {
       const now = performance.now()
       for (const [response, time] of until) if (now > time && response.writableLength > 0) cutOff(response)
-    }, lookMs)
-    timer.unref()
+    }, lookMs).unref()
     app.addHook('onClose', async () => clearInterval(timer))
 
     app.decorate('expectReading', (reply: FastifyReply, bytes: number): void => {
