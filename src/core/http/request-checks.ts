@@ -1,19 +1,9 @@
-// The checks that are the same for every request: its URL, its HTTP version and its headers. They run before all
-// others.
+// The checks that are the same for every request: its URL, its HTTP version and its headers. They run before all others.
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { MAX_URL_BYTES } from '../../../schemas/common.js'
-import {
-  badEncoding,
-  noSuchPath,
-  type ProblemCode,
-  type ProblemError,
-  problem,
-  urlTooLong,
-  wrongMethod,
-  wrongVersion,
-} from '../problems/problems.js'
+import { noSuchPath, type ProblemCode, problem, urlTooLong, wrongMethod, wrongVersion } from '../problems/problems.js'
 import { HOST } from './caller.js'
 
 /** The longest value of each parsed header, in characters. The time to parse some grows with the square of it. */
@@ -56,12 +46,9 @@ interface Route {
   readonly methods: readonly string[]
 }
 
-const urlProblem = (
-  { originalUrl, url, is404 }: FastifyRequest,
-  routes: readonly Route[],
-): ProblemError | undefined => {
+const urlProblem = ({ originalUrl, url, is404 }: FastifyRequest, routes: readonly Route[]) => {
   if (Buffer.byteLength(originalUrl) > MAX_URL_BYTES) return urlTooLong()
-  if (originalUrl !== url) return badEncoding()
+  if (originalUrl !== url) return problem('bad_request', 'The URL is not encoded correctly')
   if (!is404) return undefined
   const methods = routes.filter(leadsTo(url)).flatMap((route) => route.methods)
   return methods.length === 0 ? noSuchPath() : wrongMethod([...new Set(methods)].sort())
@@ -89,7 +76,7 @@ export const routedUrl = ({ url = '' }: IncomingMessage): string => {
   }
 }
 
-const headerProblem = ({ headers, raw }: FastifyRequest): ProblemError | undefined => {
+const headerProblem = ({ headers, raw }: FastifyRequest) => {
   if (!['1.0', '1.1'].includes(raw.httpVersion)) return wrongVersion()
   for (const [name, maxLength] of maxLengths) {
     const value = headers[name]

@@ -148,8 +148,6 @@ export const wrongMethod = (allowed: readonly string[]) =>
 
 export const wrongVersion = () => problem('http_version_not_supported', 'The service supports HTTP/1.1 and HTTP/1.0')
 
-export const badEncoding = () => problem('bad_request', 'The URL is not encoded correctly')
-
 export const urlTooLong = () => problem('uri_too_long', `The URL is longer than ${MAX_URL_BYTES} bytes`)
 
 export const bodyTooLarge = () =>
