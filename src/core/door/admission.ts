@@ -51,36 +51,34 @@ interface Options {
   keyOf: (request: FastifyRequest) => string
 }
 
-export const admissionPlugin = fp(
-  async (app: FastifyInstance, { scheduler, keyOf }: Options) => {
-    app.decorateRequest('ticket')
-    app.decorateRequest('reader')
+const plugin = async (app: FastifyInstance, { scheduler, keyOf }: Options) => {
+  app.decorateRequest('ticket')
+  app.decorateRequest('reader')
 
-    app.addHook('onRequest', (request, _reply, next) => {
-      next(scheduler.refuses(keyOf(request)) ? new Overloaded() : undefined)
-    })
+  app.addHook('onRequest', (request, _reply, next) => {
+    next(scheduler.refuses(keyOf(request)) ? new Overloaded() : undefined)
+  })
 
-    // A request runs as long as its handler, also when its caller has left: its queries go on until then.
-    app.addHook('onRoute', (route) => {
-      const { handler } = route
-      route.handler = async function (request, reply) {
-        const ticket = await scheduler.start(keyOf(request), SMALL, callerGone(request))
-        request.ticket = ticket
-        if (request.scope !== undefined) request.reader = new Reader(app.store, request.scope, ticket)
-        const handled = async () => handler.call(this, request, reply)
-        return handled().finally(() => {
-          ticket.stop()
-          whenOver(reply, () => ticket.hold(0))
-        })
-      }
-    })
+  // A request runs as long as its handler, also when its caller has left: its queries go on until then.
+  app.addHook('onRoute', (route) => {
+    const { handler } = route
+    route.handler = async function (request, reply) {
+      const ticket = await scheduler.start(keyOf(request), SMALL, callerGone(request))
+      request.ticket = ticket
+      if (request.scope !== undefined) request.reader = new Reader(app.store, request.scope, ticket)
+      const handled = async () => handler.call(this, request, reply)
+      return handled().finally(() => {
+        ticket.stop()
+        whenOver(reply, () => ticket.hold(0))
+      })
+    }
+  })
 
-    app.addHook('onSend', ({ ticket }, { raw }, payload, next) => {
-      const isWhole = typeof payload === 'string' || payload instanceof Buffer
-      // The parts of a stream are held as they are made. A request whose key or parameters are invalid has no ticket.
-      if (isWhole && !raw.closed) ticket?.hold(payload.length)
-      next(null, payload)
-    })
-  },
-  { name: 'admission', fastify: '5.x' },
-)
+  app.addHook('onSend', ({ ticket }, { raw }, payload, next) => {
+    const isWhole = typeof payload === 'string' || payload instanceof Buffer
+    // The parts of a stream are held as they are made. A request whose key or parameters are invalid has no ticket.
+    if (isWhole && !raw.closed) ticket?.hold(payload.length)
+    next(null, payload)
+  })
+}
+export const admissionPlugin = fp(plugin, { name: 'admission', fastify: '5.x' })

@@ -30,48 +30,46 @@ const shownQuery = (query: TObject): TObject => {
   return { ...query, properties }
 }
 
-export const openapiPlugin = fp(
-  async (app: FastifyInstance, { tags }: { tags: readonly Tag[] }) => {
-    const { publicUrl, contactUrl } = app.config
-    const borrowing = tags.flatMap(({ name, hasFiltersOfLists }) => (hasFiltersOfLists ? [name] : []))
-    const names = new Intl.ListFormat('en-GB').format(Object.keys(resources))
-    for (const schema of namedSchemas.values()) app.addSchema(schema)
-    await app.register(swagger, {
-      openapi: {
-        openapi: '3.1.0',
-        info: {
-          title: 'Field data API',
-          version: '1.0.0',
-          description: `Read-only access to the data of your organisation: ${names}. Every request under /v1 needs the header \`Authorization: Bearer <API_KEY>\`, or HTTP Basic with the key as the password; the key determines the organisation. Errors are problems as RFC 9457 defines them.`,
-          ...(contactUrl !== undefined && { contact: { url: contactUrl } }),
-        },
-        servers: [{ url: publicUrl ?? '/', description: 'This service' }],
-        components: {
-          securitySchemes: {
-            apiKey: { type: 'http', scheme: 'bearer', description: 'The API key of your organisation: fda_…' },
-            basic: {
-              type: 'http',
-              scheme: 'basic',
-              description:
-                'For programs that know only names and passwords: the key as the password, with any user name, or as the user name with an empty password.',
-            },
+const plugin = async (app: FastifyInstance, { tags }: { tags: readonly Tag[] }) => {
+  const { publicUrl, contactUrl } = app.config
+  const borrowing = tags.flatMap(({ name, hasFiltersOfLists }) => (hasFiltersOfLists ? [name] : []))
+  const names = new Intl.ListFormat('en-GB').format(Object.keys(resources))
+  for (const schema of namedSchemas.values()) app.addSchema(schema)
+  await app.register(swagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: {
+        title: 'Field data API',
+        version: '1.0.0',
+        description: `Read-only access to the data of your organisation: ${names}. Every request under /v1 needs the header \`Authorization: Bearer <API_KEY>\`, or HTTP Basic with the key as the password; the key determines the organisation. Errors are problems as RFC 9457 defines them.`,
+        ...(contactUrl !== undefined && { contact: { url: contactUrl } }),
+      },
+      servers: [{ url: publicUrl ?? '/', description: 'This service' }],
+      components: {
+        securitySchemes: {
+          apiKey: { type: 'http', scheme: 'bearer', description: 'The API key of your organisation: fda_…' },
+          basic: {
+            type: 'http',
+            scheme: 'basic',
+            description:
+              'For programs that know only names and passwords: the key as the password, with any user name, or as the user name with an empty password.',
           },
         },
-        security: [{ apiKey: [] }, { basic: [] }],
-        tags: [
-          ...tags.map(({ name, description }) => ({ name, description })),
-          { name: 'Health', description: 'For load balancers and orchestrators; no key is needed' },
-        ],
       },
-      transform: ({ schema, url }) => ({
-        schema: schema.querystring ? { ...schema, querystring: shownQuery(schema.querystring as TObject) } : schema,
-        url,
-      }),
-      transformObject: (described) =>
-        withComponents((described as { openapiObject: object }).openapiObject, borrowing) as object,
-      convertConstToEnum: false,
-      refResolver: { buildLocalReference: ({ $id }) => $id as string },
-    })
-  },
-  { name: 'openapi', fastify: '5.x' },
-)
+      security: [{ apiKey: [] }, { basic: [] }],
+      tags: [
+        ...tags.map(({ name, description }) => ({ name, description })),
+        { name: 'Health', description: 'For load balancers and orchestrators; no key is needed' },
+      ],
+    },
+    transform: ({ schema, url }) => ({
+      schema: schema.querystring ? { ...schema, querystring: shownQuery(schema.querystring as TObject) } : schema,
+      url,
+    }),
+    transformObject: (described) =>
+      withComponents((described as { openapiObject: object }).openapiObject, borrowing) as object,
+    convertConstToEnum: false,
+    refResolver: { buildLocalReference: ({ $id }) => $id as string },
+  })
+}
+export const openapiPlugin = fp(plugin, { name: 'openapi', fastify: '5.x' })

@@ -21,30 +21,28 @@ const COMPRESSED = new Set<string>([mediaTypes.parquet, mediaTypes.xlsx])
 type Payload = string | Buffer
 export type Coding = 'br' | 'gzip'
 
-export const compressionPlugin = fp(
-  async (app: FastifyInstance) => {
-    app.addHook('onSend', (request, reply, payload, next) => {
-      if (payload instanceof Readable) {
-        const isText = !COMPRESSED.has(String(reply.getHeader('content-type')))
-        const streamed = isText ? acceptedCoding(request) : undefined
-        if (streamed !== undefined) reply.header('content-encoding', streamed)
-        return next(null, streamed === undefined ? payload : compressed(payload, streamed))
-      }
-      const isCompressible = isLarge(payload) && !reply.hasHeader('content-encoding')
-      const coding = isCompressible ? acceptedCoding(request) : undefined
-      const done = () => payload instanceof Buffer && giveBack(payload)
-      if (!isCompressible || coding === undefined) {
-        if (payload instanceof Buffer) whenOver(reply, done)
-        return next()
-      }
-      reply.header('content-encoding', coding)
-      compress(payload, coding, LEVEL)
-        .finally(done)
-        .then((compressed) => next(null, compressed), next)
-    })
-  },
-  { name: 'compression', fastify: '5.x', dependencies: ['@fastify/accepts'] },
-)
+const plugin = async (app: FastifyInstance) => {
+  app.addHook('onSend', (request, reply, payload, next) => {
+    if (payload instanceof Readable) {
+      const isText = !COMPRESSED.has(String(reply.getHeader('content-type')))
+      const streamed = isText ? acceptedCoding(request) : undefined
+      if (streamed !== undefined) reply.header('content-encoding', streamed)
+      return next(null, streamed === undefined ? payload : compressed(payload, streamed))
+    }
+    const isCompressible = isLarge(payload) && !reply.hasHeader('content-encoding')
+    const coding = isCompressible ? acceptedCoding(request) : undefined
+    const done = () => payload instanceof Buffer && giveBack(payload)
+    if (!isCompressible || coding === undefined) {
+      if (payload instanceof Buffer) whenOver(reply, done)
+      return next()
+    }
+    reply.header('content-encoding', coding)
+    compress(payload, coding, LEVEL)
+      .finally(done)
+      .then((compressed) => next(null, compressed), next)
+  })
+}
+export const compressionPlugin = fp(plugin, { name: 'compression', fastify: '5.x', dependencies: ['@fastify/accepts'] })
 
 /** Each part is sent at once, and an error of the source breaks off what is compressed as well. */
 const compressed = (source: Readable, coding: Coding): Readable => {

@@ -20,16 +20,14 @@ import { JSON_HEADERS } from './json-only.js'
 /** The headers that are true only of the body that failed. Fastify removes its type and its length. */
 const DESCRIBE_A_BODY = ['content-disposition', 'content-encoding', 'etag', 'link']
 
-export const errorsPlugin = fp(
-  async (app: FastifyInstance) => {
-    app.setErrorHandler((error, request, reply) => {
-      // The caller has gone, perhaps before all of its request was here, so nobody reads this error.
-      if ([callerGone(request).reason, request.raw.errored].includes(error)) reply.hijack()
-      else sendProblem(error, request, reply)
-    })
-  },
-  { name: 'errors', fastify: '5.x' },
-)
+const plugin = async (app: FastifyInstance) => {
+  app.setErrorHandler((error, request, reply) => {
+    // The caller has gone, perhaps before all of its request was here, so nobody reads this error.
+    if ([callerGone(request).reason, request.raw.errored].includes(error)) reply.hijack()
+    else sendProblem(error, request, reply)
+  })
+}
+export const errorsPlugin = fp(plugin, { name: 'errors', fastify: '5.x' })
 
 /** The problem that an error is to the caller, who gave the parameters `query`. One that nobody expects is logged. */
 export const problemOf = (cause: unknown, request: FastifyRequest, query: object): ProblemError => {

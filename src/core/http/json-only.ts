@@ -23,19 +23,17 @@ export const JSON_HEADERS = {
   'x-content-type-options': 'nosniff',
 }
 
-export const jsonOnlyPlugin = fp(
-  async (app: FastifyInstance) => {
-    app.addHook('onRequest', (request, reply, next) => {
-      reply.headers(JSON_HEADERS)
-      const { mediaType = [], isTypeInPath = false } = request.routeOptions.config
-      // Who asks for JSON gets what is JSON under a name of its own, too.
-      const types = [mediaType, JSON_TYPE, request.headers.accept?.match(WITH_PARAMETERS) ?? []].flat()
-      const isAccepted = isTypeInPath || request.accepts().type(types) !== false
-      next(isAccepted ? undefined : notAcceptable(types[0]))
-    })
-  },
-  { name: 'json-only', fastify: '5.x', dependencies: ['@fastify/accepts'] },
-)
+const plugin = async (app: FastifyInstance) => {
+  app.addHook('onRequest', (request, reply, next) => {
+    reply.headers(JSON_HEADERS)
+    const { mediaType = [], isTypeInPath = false } = request.routeOptions.config
+    // Who asks for JSON gets what is JSON under a name of its own, too.
+    const types = [mediaType, JSON_TYPE, request.headers.accept?.match(WITH_PARAMETERS) ?? []].flat()
+    const isAccepted = isTypeInPath || request.accepts().type(types) !== false
+    next(isAccepted ? undefined : notAcceptable(types[0]))
+  })
+}
+export const jsonOnlyPlugin = fp(plugin, { name: 'json-only', fastify: '5.x', dependencies: ['@fastify/accepts'] })
 
 const notAcceptable = (mediaType = JSON_TYPE) =>
   problem('not_acceptable', `Responses are ${mediaType}`, {

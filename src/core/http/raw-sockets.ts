@@ -12,18 +12,16 @@ import { isResponding } from './server.js'
 const LINGER_MS = 1000
 const REFUSED_INTERVAL_MS = 10_000
 
-export const rawSocketsPlugin = fp(
-  async (app: FastifyInstance) => {
-    let logged = Number.NEGATIVE_INFINITY
-    app.server.on('drop', () => {
-      const now = performance.now()
-      if (now - logged < REFUSED_INTERVAL_MS) return
-      logged = now
-      app.log.warn({ connections: app.server.maxConnections }, 'connections are refused: the limit is reached')
-    })
-  },
-  { name: 'raw-sockets', fastify: '5.x' },
-)
+const plugin = async (app: FastifyInstance) => {
+  let logged = Number.NEGATIVE_INFINITY
+  app.server.on('drop', () => {
+    const now = performance.now()
+    if (now - logged < REFUSED_INTERVAL_MS) return
+    logged = now
+    app.log.warn({ connections: app.server.maxConnections }, 'connections are refused: the limit is reached')
+  })
+}
+export const rawSocketsPlugin = fp(plugin, { name: 'raw-sockets', fastify: '5.x' })
 
 export function clientErrorHandler(this: FastifyInstance, error: ConnectionError, socket: Socket): void {
   // What is written here would be taken for the response to an earlier request.

@@ -27,19 +27,17 @@ declare module 'fastify' {
   }
 }
 
-export const requestChecksPlugin = fp(
-  async (app: FastifyInstance) => {
-    const routes: Route[] = []
-    app.addHook('onRoute', ({ url, method, config }) => {
-      if (!config?.isRefused) routes.push({ segments: url.split('/'), methods: [method].flat() })
-    })
-    // In onRequest, because a wrong path or method is reported before an invalid body.
-    app.addHook('onRequest', (request, _reply, next) => {
-      next(urlProblem(request, routes) ?? headerProblem(request))
-    })
-  },
-  { name: 'request-checks', fastify: '5.x' },
-)
+const plugin = async (app: FastifyInstance) => {
+  const routes: Route[] = []
+  app.addHook('onRoute', ({ url, method, config }) => {
+    if (!config?.isRefused) routes.push({ segments: url.split('/'), methods: [method].flat() })
+  })
+  // In onRequest, because a wrong path or method is reported before an invalid body.
+  app.addHook('onRequest', (request, _reply, next) => {
+    next(urlProblem(request, routes) ?? headerProblem(request))
+  })
+}
+export const requestChecksPlugin = fp(plugin, { name: 'request-checks', fastify: '5.x' })
 
 interface Route {
   readonly segments: readonly string[]

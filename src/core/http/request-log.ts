@@ -42,57 +42,55 @@ export const requestId = ({ headers }: IncomingMessage): string => {
   return typeof given === 'string' && REQUEST_ID.test(given) && !KEY.test(given) ? given : randomUUID()
 }
 
-export const requestLogPlugin = fp(
-  async (app: FastifyInstance) => {
-    app.addHook('onRequest', (request, reply, next) => {
-      reply.header('x-request-id', request.id)
-      // Nothing has read the address of the caller before.
-      const { 'x-forwarded-for': forwardedFor } = request.headers
-      if (forwardedFor !== undefined) request.headers['x-forwarded-for'] = withoutPorts(String(forwardedFor))
-      // Fastify's onResponse hook would miss a caller that disconnected first.
-      // A connection that is closed does not tell its address any more.
-      const { ip, socket } = request
-      const before = socket.bytesWritten
-      whenOver(reply, () => {
-        const { schema, url } = request.routeOptions
-        const { problem } = reply
-        const { called } = request
-        const key = request.scope ?? request.refused
-        request.log.info(
-          {
-            traceId: TRACE.exec(String(request.headers.traceparent))?.[1],
-            method: request.method,
-            operation: called === undefined ? (schema?.operationId ?? url) : `mcp.${called.tool}`,
-            ...(called && { query: loggableOf(called.query) }),
-            ...(request.isChecked && schema?.querystring !== undefined && parametersOf(request)),
-            // Of a response that was cut off, nobody knows how much has arrived.
-            ...(wasSent(reply)
-              ? { statusCode: reply.statusCode, bytes: socket.bytesWritten - before || undefined }
-              : { aborted: true }),
-            rows: reply.rows,
-            skipped: reply.skipped || undefined,
-            code: problem?.code,
-            errors: problem?.extra.errors?.map(({ name }) => loggable(name)),
-            ms: Math.round(reply.elapsedTime * 10) / 10,
-            ip: loggable(ip),
-            userAgent: loggable(request.headers['user-agent']),
-            refused: request.refused?.refused,
-            keyId: key?.keyId,
-            organisation: key?.organisation,
-          },
-          'request',
-        )
-      })
-      next()
+const plugin = async (app: FastifyInstance) => {
+  app.addHook('onRequest', (request, reply, next) => {
+    reply.header('x-request-id', request.id)
+    // Nothing has read the address of the caller before.
+    const { 'x-forwarded-for': forwardedFor } = request.headers
+    if (forwardedFor !== undefined) request.headers['x-forwarded-for'] = withoutPorts(String(forwardedFor))
+    // Fastify's onResponse hook would miss a caller that disconnected first.
+    // A connection that is closed does not tell its address any more.
+    const { ip, socket } = request
+    const before = socket.bytesWritten
+    whenOver(reply, () => {
+      const { schema, url } = request.routeOptions
+      const { problem } = reply
+      const { called } = request
+      const key = request.scope ?? request.refused
+      request.log.info(
+        {
+          traceId: TRACE.exec(String(request.headers.traceparent))?.[1],
+          method: request.method,
+          operation: called === undefined ? (schema?.operationId ?? url) : `mcp.${called.tool}`,
+          ...(called && { query: loggableOf(called.query) }),
+          ...(request.isChecked && schema?.querystring !== undefined && parametersOf(request)),
+          // Of a response that was cut off, nobody knows how much has arrived.
+          ...(wasSent(reply)
+            ? { statusCode: reply.statusCode, bytes: socket.bytesWritten - before || undefined }
+            : { aborted: true }),
+          rows: reply.rows,
+          skipped: reply.skipped || undefined,
+          code: problem?.code,
+          errors: problem?.extra.errors?.map(({ name }) => loggable(name)),
+          ms: Math.round(reply.elapsedTime * 10) / 10,
+          ip: loggable(ip),
+          userAgent: loggable(request.headers['user-agent']),
+          refused: request.refused?.refused,
+          keyId: key?.keyId,
+          organisation: key?.organisation,
+        },
+        'request',
+      )
     })
-    // Fastify checks the parameters before this hook.
-    app.addHook('preHandler', (request, _reply, next) => {
-      request.isChecked = true
-      next()
-    })
-  },
-  { name: 'request-log', fastify: '5.x' },
-)
+    next()
+  })
+  // Fastify checks the parameters before this hook.
+  app.addHook('preHandler', (request, _reply, next) => {
+    request.isChecked = true
+    next()
+  })
+}
+export const requestLogPlugin = fp(plugin, { name: 'request-log', fastify: '5.x' })
 
 const parametersOf = ({ params, query }: FastifyRequest) => ({
   id: loggable((params as { id?: string }).id),

@@ -17,25 +17,23 @@ const LIMITS = { readingMs: 30_000, minBytesPerMs: 128, lookMs: 1000 }
 /** The system takes a smaller response at once. */
 const LEAST_BYTES = 16 * 1024
 
-export const slowReadersPlugin = fp(
-  async (app: FastifyInstance, limits: Partial<typeof LIMITS>) => {
-    const { readingMs, minBytesPerMs, lookMs } = { ...LIMITS, ...limits }
-    const until = new Map<ServerResponse, number>()
-    const timer = setInterval(() => {
-      const now = performance.now()
-      for (const [response, time] of until) if (now > time && response.writableLength > 0) cutOff(response)
-    }, lookMs).unref()
-    app.addHook('onClose', async () => clearInterval(timer))
+const plugin = async (app: FastifyInstance, limits: Partial<typeof LIMITS>) => {
+  const { readingMs, minBytesPerMs, lookMs } = { ...LIMITS, ...limits }
+  const until = new Map<ServerResponse, number>()
+  const timer = setInterval(() => {
+    const now = performance.now()
+    for (const [response, time] of until) if (now > time && response.writableLength > 0) cutOff(response)
+  }, lookMs).unref()
+  app.addHook('onClose', async () => clearInterval(timer))
 
-    app.decorate('expectReading', (reply: FastifyReply, bytes: number): void => {
-      if (bytes < LEAST_BYTES) return
-      if (!until.has(reply.raw)) whenOver(reply, () => until.delete(reply.raw))
-      until.set(reply.raw, performance.now() + readingMs + bytes / minBytesPerMs)
-    })
-    app.addHook('onSend', (_request, reply, payload, next) => {
-      if (typeof payload === 'string' || payload instanceof Buffer) app.expectReading(reply, payload.length)
-      next(null, payload)
-    })
-  },
-  { name: 'slow-readers', fastify: '5.x' },
-)
+  app.decorate('expectReading', (reply: FastifyReply, bytes: number): void => {
+    if (bytes < LEAST_BYTES) return
+    if (!until.has(reply.raw)) whenOver(reply, () => until.delete(reply.raw))
+    until.set(reply.raw, performance.now() + readingMs + bytes / minBytesPerMs)
+  })
+  app.addHook('onSend', (_request, reply, payload, next) => {
+    if (typeof payload === 'string' || payload instanceof Buffer) app.expectReading(reply, payload.length)
+    next(null, payload)
+  })
+}
+export const slowReadersPlugin = fp(plugin, { name: 'slow-readers', fastify: '5.x' })
