@@ -15,23 +15,17 @@ declare module 'fastify' {
   }
 }
 
-/** A part of what the database runs at once. The rest is for counts and for looking up keys. */
-const SMALL_AT_ONCE = 1 / 2
-const SMALL_OF_A_KEY = 1 / 2
-/** A key may hold a third of the free memory for responses: a quarter of all when it is alone. */
-const PART_OF_LEFT = 1 / 3
-/** Two large tasks keep the event loop and the database busy. */
-const LARGE_AT_ONCE = { all: 2, perKey: 1 }
-const LONGEST_WAIT_MS = 5000
-
 export const schedulerFor = (app: FastifyInstance, capacity: number): FairScheduler => {
   const { metrics, config } = app
-  const small = Math.max(1, Math.floor(capacity * SMALL_AT_ONCE))
+  // The other half of what the database runs at once is for counts and for looking up keys.
+  const small = Math.max(1, Math.floor(capacity / 2))
   const scheduler = new FairScheduler({
-    small: { all: small, perKey: Math.max(1, Math.floor(small * SMALL_OF_A_KEY)) },
-    large: LARGE_AT_ONCE,
-    memory: { all: config.responseMemory, partOfLeft: PART_OF_LEFT },
-    waitMs: LONGEST_WAIT_MS,
+    small: { all: small, perKey: Math.max(1, Math.floor(small / 2)) },
+    // Two large tasks keep the event loop and the database busy.
+    large: { all: 2, perKey: 1 },
+    // A key may hold a third of the free memory for responses: a quarter of all when it is alone.
+    memory: { all: config.responseMemory, partOfLeft: 1 / 3 },
+    waitMs: 5000,
     onWaited: metrics && ((ms, size) => metrics.record('field_data.queue.wait', ms / 1000, { size })),
   })
   const timer = setInterval(() => scheduler.tick(), TICK_MS).unref()
