@@ -13,7 +13,7 @@ const mcpRoutes = (app: FastifyInstance, all: readonly Capability[]): void => {
   /** Whether a page of an origin may ask. Without a public URL a Host may be a name that the page itself leads to this machine. */
   const mayAsk = (origin: string, request: FastifyRequest): boolean => {
     if (corsOrigins === '*' || corsOrigins?.includes(origin)) return true
-    const isOurs = origin === new URL(baseOf(request, publicUrl)).origin
+    const isOurs = origin === new URL(baseOf(request)).origin
     return isOurs && (publicUrl !== undefined || LOOPBACK.test(origin))
   }
   app.addHook('onRequest', (request, _reply, next) => {

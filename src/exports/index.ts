@@ -2,9 +2,8 @@
 import type { Answered } from '../../schemas/entries.js'
 import { type FormatName, FormatParams, mediaTypes } from '../../schemas/exports.js'
 import { type Asked, fileNameOf } from '../core/door/answer.js'
-import type { Capability } from '../core/door/capability.js'
+import type { Capability, Route } from '../core/door/capability.js'
 import { attached, FILE, problemsOn } from '../core/door/responses.js'
-import type { Route } from '../core/door/table.js'
 import { filters, text, total } from '../core/door/tools.js'
 import { baseOf } from '../core/http/caller.js'
 import { entries } from '../core/pipelines/entries.js'
@@ -66,7 +65,7 @@ const tools: Capability['tools'] = {
       )
       const parameters = new URLSearchParams(all)
       const path = `/v1/exports/entries.${format}${parameters.size > 0 ? '?' : ''}${parameters}`
-      const url = `${baseOf(request, request.server.config.publicUrl)}${path}`
+      const url = `${baseOf(request)}${path}`
       const curl = `curl --fail-with-body -H "Authorization: Bearer $API_KEY" -o entries.${format} '${url}'`
       return { total, url, curl }
     },

@@ -5,8 +5,7 @@ import { strict } from '../../schemas/kit.js'
 import { Me, type Me as Own } from '../../schemas/me.js'
 import { MAX_WAIT_S } from '../../schemas/sync.js'
 import type { Config } from '../core/config/config.js'
-import type { Capability } from '../core/door/capability.js'
-import type { Route } from '../core/door/table.js'
+import type { Capability, Route } from '../core/door/capability.js'
 
 const meRoute = ({ maxPerPage, rateLimit, sync }: Config): Route => {
   const limits = {

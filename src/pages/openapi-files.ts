@@ -16,7 +16,6 @@ const SERVER = /(?<=\burl"?: ?"?)\/(?=["\n])/
 
 /** The document at its paths. Its server has an absolute URL, because not every program takes a relative one. */
 export const openapiRoutes = (app: FastifyInstance): void => {
-  const { publicUrl } = app.config
   const texts = { json: () => JSON.stringify(app.swagger()), yaml: () => app.swagger({ yaml: true }) }
   for (const [format, text] of Object.entries(texts)) {
     let relative: string | undefined
@@ -27,7 +26,7 @@ export const openapiRoutes = (app: FastifyInstance): void => {
         return fileOf(Buffer.from(relative.replace(SERVER, () => address)), LEVEL)
       },
     })
-    const send: ReturnType<typeof fileOf> = (request, reply) => files.memo(baseOf(request, publicUrl))(request, reply)
+    const send: ReturnType<typeof fileOf> = (request, reply) => files.memo(baseOf(request))(request, reply)
     const headers = { ...HEADERS, 'content-type': `application/${format}; charset=utf-8` }
     serve(app, `/openapi.${format}`, send, headers)
   }

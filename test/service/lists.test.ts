@@ -381,8 +381,8 @@ t.test('without a Host header links begin with the address of the connection, in
     ['::1', 'http://[::1]:3000'],
   ]) {
     const socket = { localAddress, localPort: 3000 }
-    const request = { protocol: 'http', host: '', socket } as FastifyRequest
-    const asked = { url: '/v1/entries', base: () => baseOf(request, undefined) }
+    const request = { server: { config: {} }, protocol: 'http', host: '', socket } as FastifyRequest
+    const asked = { url: '/v1/entries', base: () => baseOf(request) }
     const found = { rows: [], next: undefined, previous: undefined }
     const encode = () => t.fail('there is no neighbour') as never
     const { current } = pageMetadata(asked, { page: 1, perPage: 50 }, found, 0, { encode }).pageLinks
