@@ -1,6 +1,6 @@
 // Boxes on the map, as parameters write them.
 import t from 'tap'
-import { boxOf } from '../../../src/core/validation/bbox.js'
+import { boxOf } from '../../../src/core/validation/text.js'
 
 t.test('a box has two corners, of two numbers each or of three', (t) => {
   t.same(boxOf('2.6,4.2,14.7,13.9'), { west: 2.6, south: 4.2, east: 14.7, north: 13.9 })
