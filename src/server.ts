@@ -16,20 +16,14 @@ import { startWorker } from './core/workers/pool.js'
 import type { DemoKey } from './demo.js'
 import { openLog } from './log.js'
 
-/**
- * How much the memory may grow between two full garbage collections, in percent of what the last one kept. By default V8
- * collects once every two pages of 1,000 records, because the buffers of the database's replies count. Each collection
- * stops all requests for some milliseconds. Close to the limit of the heap, V8 collects earlier all the same.
- */
-const HEAP_GROWING_PERCENT = 300
-setFlagsFromString(`--heap-growing-percent=${HEAP_GROWING_PERCENT}`)
+// Between two full garbage collections the memory may grow by 300 % of what the last one kept. Each stops all requests for some
+// milliseconds, and by default V8 collects once every two pages of 1,000 records, because the buffers of the database's replies
+// count. Close to the limit of the heap, it collects earlier all the same.
+setFlagsFromString('--heap-growing-percent=300')
 
 /** How long running requests may take to end once the process was told to stop. */
 const GRACE_MS = 12_000
-/**
- * How long before the end of this time the requests that still run are cut off. If the process just ended, the system would
- * close their connections as after a whole response.
- */
+/** How long before this end they are cut off: when a process ends, the system closes connections as after a whole response. */
 const CUT_OFF_MS = 500
 /** The request of a closed connection ends within this many iterations of the event loop. */
 const MAX_LAST_ITERATIONS = 10
@@ -70,12 +64,9 @@ const start = async (settings: Config): Promise<void> => {
   )
   closeOnSignals(app, shutdownDelayMs, grace.close)
   // The service already responds while the banner waits for the database, for a second if it cannot be reached.
-  const isReachable = await app.store.ping().then(
-    () => true,
-    () => false,
-  )
+  const [ping] = await Promise.allSettled([app.store.ping()])
   if (app.closing.aborted) return
-  process.stdout.write(banner(config, app, demoKeys, isReachable))
+  process.stdout.write(banner(config, app, demoKeys, ping.status === 'fulfilled'))
   app.log.info({ connections: config.maxConnections }, 'the largest number of connections from callers')
   prepareDatabase(app, config.mongo?.ensureIndexes === true)
 }
