@@ -1,6 +1,5 @@
-// Gives the parts of the OpenAPI document names: what several operations have in common stands once, under
-// `components`, and generated clients call it by that name. Adds what the schemas of the routes do not have: examples
-// and If-None-Match.
+// Gives the parts of the OpenAPI document names: what several operations have in common stands once, under `components`, and
+// generated clients call it by that name. Adds what the schemas of the routes do not have: examples and If-None-Match.
 import { readFileSync } from 'node:fs'
 import { PROBLEM_TYPE } from '../problems/problems.js'
 
@@ -71,10 +70,7 @@ export const withComponents = (described: object, borrowing: readonly string[]):
     return typeof title === 'string' ? toComponent('schemas', title, rest) : members
   }
 
-  for (const [name, schema] of Object.entries(components.schemas as Record<string, Node>)) {
-    ;(components.schemas as Record<string, Node>)[name] = withReferences(schema) as Node
-  }
-
+  Object.assign(components.schemas as object, withReferences(components.schemas))
   for (const operation of operations) {
     const { operationId, parameters = [], responses } = operation
     for (const [status, response] of Object.entries(responses) as [string, Response][]) {
@@ -106,17 +102,14 @@ export const withComponents = (described: object, borrowing: readonly string[]):
   }
 
   // A parameter of one operation is described where it is used.
-  const usersOf = new Map<string, string[][]>()
-  for (const { tags, parameters = [] } of operations) {
-    for (const parameter of parameters) {
-      const key = JSON.stringify(parameter)
-      usersOf.set(key, [...(usersOf.get(key) ?? []), tags])
-    }
-  }
+  const uses = operations.flatMap(({ tags, parameters = [] }) =>
+    parameters.map((parameter) => ({ text: JSON.stringify(parameter), tags })),
+  )
   for (const operation of operations) {
     operation.parameters = (operation.parameters as Parameter[]).map((parameter) => {
-      const users = usersOf.get(JSON.stringify(parameter)) as string[][]
-      const tags = new Set(users.flat())
+      const text = JSON.stringify(parameter)
+      const users = uses.filter((use) => use.text === text)
+      const tags = new Set(users.flatMap((use) => use.tags))
       for (const tag of borrowing) if (tags.size > 1) tags.delete(tag)
       const prefix = tags.size === 1 ? String([...tags][0]).replaceAll(' ', '') : ''
       return users.length === 1 ? parameter : toComponent('parameters', prefix + capitalised(parameter.name), parameter)
