@@ -63,7 +63,7 @@ export const addOperations = (app: FastifyInstance, all: readonly Capability[]):
     app.get(path, { config: { isTypeInPath, mediaType: types[0] }, schema }, async (request, reply) => {
       const { params, query, url, reader, scope } = request
       const asked = { params: params as Asked['params'], query, url, base: () => baseOf(request) }
-      return send(request, reply, await operation(reader, asked, scope))
+      return send(reply, await operation(reader, asked, scope))
     })
   }
 }

@@ -2,7 +2,7 @@
 import { Readable } from 'node:stream'
 import { finished } from 'node:stream/promises'
 import { setTimeout } from 'node:timers/promises'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply } from 'fastify'
 import { cutOff } from '../http/caller.js'
 import { loggable } from '../http/request-log.js'
 import { WAIT_BETWEEN_MS } from '../read/reader.js'
@@ -15,21 +15,16 @@ const SENDING_STEP_MS = 10
 const MAX_LOGGED = 100
 
 /** Sends a file until all of it was sent, or it was broken off. */
-export const sendFile = async (
-  app: FastifyInstance,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  answer: FileAnswer,
-): Promise<FastifyReply> => {
-  const { ticket } = request
+export const sendFile = async (reply: FastifyReply, answer: FileAnswer): Promise<FastifyReply> => {
+  const { log, ticket } = reply.request
   const { parts, left } = answer
   try {
-    const next = partsInTurns(app, request, reply, answer)
+    const next = partsInTurns(reply, answer)
     // An error before the first part is a usual problem. One behind it breaks the connection.
     const first = await next()
     const file = Readable.from(joined(first, next, reply), { objectMode: false, highWaterMark: 1 })
     file.once('error', (err) => {
-      if (!ticket.signal.aborted) request.log.error({ err }, 'an export was broken off')
+      if (!ticket.signal.aborted) log.error({ err }, 'an export was broken off')
       cutOff(reply.raw)
     })
     reply.send(file)
@@ -39,7 +34,7 @@ export const sendFile = async (
   }
   if (left.length > 0) {
     const records = left.slice(0, MAX_LOGGED).map(({ id, message }) => loggable(`${id}: ${message}`))
-    request.log.warn({ records }, 'left out of an export')
+    log.warn({ records }, 'left out of an export')
   }
   return reply
 }
@@ -48,14 +43,9 @@ export const sendFile = async (
  * How the parts of a file are made: each in a turn of its own, and between two of them the request runs nothing. While the
  * caller reads one part, the next is made, so two of them are held.
  */
-const partsInTurns = (
-  app: FastifyInstance,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  { parts, read, left }: FileAnswer,
-): (() => Promise<IteratorResult<Buffer, void>>) => {
+const partsInTurns = (reply: FastifyReply, { parts, read, left }: FileAnswer) => {
+  const { raw, request, server } = reply
   const { ticket } = request
-  const { raw } = reply
   let newest = 0
   /** All of the newest part, or nothing. */
   const unread = () => (raw.writableLength > 0 ? newest : 0)
@@ -65,7 +55,7 @@ const partsInTurns = (
   return async () => {
     hold(unread())
     const make = async () => {
-      await app.requireKey(request, reply)
+      await server.requireKey(request, reply)
       return parts.next()
     }
     const part = await ticket.large(make, raw.headersSent ? WAIT_BETWEEN_MS : undefined)
@@ -75,7 +65,7 @@ const partsInTurns = (
     // A part may be empty.
     if (length > 0) {
       hold(unread() + length)
-      app.expectReading(reply, unread() + length)
+      server.expectReading(reply, unread() + length)
       newest = length
     }
     return part

@@ -1,6 +1,6 @@
 // Sends what an operation has found: the one way of all responses with data. Everything is written in slices.
 import { Readable } from 'node:stream'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply } from 'fastify'
 import { isKnown } from '../http/caller.js'
 import { runInSlices } from '../limits/work.js'
 import { etagOf } from '../write/etag.js'
@@ -12,12 +12,11 @@ import { sendFile } from './send-file.js'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
 
-export type Send = (request: FastifyRequest, reply: FastifyReply, answer: Answer) => Promise<FastifyReply>
-
-export const sender = (app: FastifyInstance): Send => {
+export const sender = (app: FastifyInstance) => {
   let files = 0
   app.metrics?.observe('field_data.exports.running', () => files)
-  return async (request, reply, answer) => {
+  return async (reply: FastifyReply, answer: Answer): Promise<FastifyReply> => {
+    const { request } = reply
     const { ticket, scope, method } = request
     const { mediaType = JSON_TYPE, fileName, tag } = answer
     await app.requireKey(request, reply)
@@ -35,7 +34,7 @@ export const sender = (app: FastifyInstance): Send => {
     if (method === 'HEAD' && (!('rows' in answer) || answer.size !== undefined)) return reply.send(Readable.from([]))
     if ('parts' in answer) {
       files += 1
-      return sendFile(app, request, reply, answer).finally(() => {
+      return sendFile(reply, answer).finally(() => {
         files -= 1
       })
     }
