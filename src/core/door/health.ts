@@ -1,6 +1,6 @@
 // GET /health/live and GET /health/ready: for load balancers and orchestrators. They need no key.
 import { Type } from '@sinclair/typebox'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifySchema } from 'fastify'
 import { success } from '../../../schemas/envelope.js'
 import { word } from '../../../schemas/kit.js'
 import { problem, RETRY_LATER } from '../problems/problems.js'
@@ -17,12 +17,7 @@ const Health = Type.Object(
   { title: 'HealthResponse' },
 )
 
-const common = { tags: ['Health'], security: [] }
-
-/**
- * A function that throws unless the service takes requests. All who call it at the same time share one ping of the database,
- * because anyone may ask as often as they like.
- */
+/** A function that throws unless the service takes requests. Calls at the same time share one ping, because anyone may ask. */
 export const readiness = (app: FastifyInstance): (() => Promise<void>) => {
   let ping: Promise<void> | undefined
   return async () => {
@@ -35,38 +30,25 @@ export const readiness = (app: FastifyInstance): (() => Promise<void>) => {
 }
 
 export const healthRoutes = (app: FastifyInstance): void => {
-  app.get(
-    '/health/live',
-    {
-      schema: {
-        ...common,
-        operationId: 'getLive',
-        summary: 'Whether the process is running',
-        description: 'Asks nothing of the database.',
-        response: responses(Health, requestProblems, { description: 'The process is running.' }),
-      },
-    },
-    async () => ({ success: true, data: { status: 'live' } }),
-  )
-
-  const requireReady = readiness(app)
-  app.get(
-    '/health/ready',
-    {
-      schema: {
-        ...common,
-        operationId: 'getReady',
-        summary: 'Whether the service takes requests',
-        description:
-          'Fails when the service is about to stop. Otherwise the database has responded to a query within the last second, or responds to a ping. Requests at the same time share one ping.',
-        response: responses(Health, [...requestProblems, ...databaseProblems], {
-          description: 'The database responds.',
-        }),
-      },
-    },
-    async () => {
-      await requireReady()
-      return { success: true, data: { status: 'ready' } }
-    },
-  )
+  const health = (status: 'live' | 'ready', schema: FastifySchema, check?: () => Promise<void>): void => {
+    app.get(`/health/${status}`, { schema: { tags: ['Health'], security: [], ...schema } }, async () => {
+      await check?.()
+      return { success: true, data: { status } }
+    })
+  }
+  health('live', {
+    operationId: 'getLive',
+    summary: 'Whether the process is running',
+    description: 'Asks nothing of the database.',
+    response: responses(Health, requestProblems, { description: 'The process is running.' }),
+  })
+  const readyProblems = [...requestProblems, ...databaseProblems]
+  const ready = {
+    operationId: 'getReady',
+    summary: 'Whether the service takes requests',
+    description:
+      'Fails when the service is about to stop. Otherwise the database has responded to a query within the last second, or responds to a ping. Requests at the same time share one ping.',
+    response: responses(Health, readyProblems, { description: 'The database responds.' }),
+  }
+  health('ready', ready, readiness(app))
 }
