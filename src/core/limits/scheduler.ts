@@ -35,14 +35,8 @@ export class Overloaded extends Error {
 export const SIZES = ['small', 'large'] as const
 export type Size = (typeof SIZES)[number]
 
-interface Limit {
-  readonly all: number
-  readonly perKey: number
-}
-
-export interface SchedulerOptions {
-  readonly small: Limit
-  readonly large: Limit
+/** How many tasks of each size may run at once, and the other limits. */
+export interface SchedulerOptions extends Readonly<Record<Size, { readonly all: number; readonly perKey: number }>> {
   /** How many bytes all responses may hold, and which part of what is left of them a key may hold. Work may reserve as many. */
   readonly memory: { readonly all: number; readonly partOfLeft: number }
   /** How long a task waits for its turn, in milliseconds. */

@@ -45,9 +45,7 @@ export function* firstOf<T>(all: Iterable<T>, order: (a: T, b: T) => number, mos
 }
 
 /** Like Promise.all(), but it waits for all even if one fails, so that nothing of a request runs after its end. */
-export const allEnded = async <T extends readonly unknown[]>(
-  promises: T,
-): Promise<{ -readonly [P in keyof T]: Awaited<T[P]> }> => {
+export const allEnded = async <T extends readonly unknown[]>(promises: T) => {
   await Promise.allSettled(promises)
   return Promise.all(promises)
 }
