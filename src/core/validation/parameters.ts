@@ -1,5 +1,4 @@
-// The validator compiler of the application: it checks the parameters of a request against their schema, and turns what
-// is wrong with them into a problem.
+// The validator compiler of the application: it checks parameters against their schema, and turns what is wrong into a problem.
 import type { TObject } from '@sinclair/typebox'
 import type { FastifySchemaCompiler } from 'fastify'
 import { type ProblemError, problem } from '../problems/problems.js'
@@ -8,10 +7,8 @@ import { textChecker } from './text.js'
 /** How many errors a response lists. Each may list all allowed values, so a short URL could cause a long response. */
 const MAX_ERRORS = 10
 
-const places: Record<string, 'query' | 'path'> = { querystring: 'query', params: 'path' }
-
 export const validatorCompiler: FastifySchemaCompiler<TObject> = ({ schema, httpPart }) =>
-  parameterChecker(schema, places[httpPart as string])
+  parameterChecker(schema, httpPart === 'params' ? 'path' : 'query')
 
 /** Compiles a check that gives the values of parameters, or the problem. @param place where they are in the request */
 export const parameterChecker = (schema: TObject, place: 'query' | 'path' = 'query') => {

@@ -102,33 +102,18 @@ const formats: Readonly<Record<string, Format>> = {
   },
 }
 
-// The schemas are our own, so they need no check against the one for schemas. That and the tidying of the generated code
-// would take longer at the start than they are worth.
-const ajv = new Ajv({
-  allErrors: true,
-  useDefaults: true,
-  verbose: true,
-  formats,
-  meta: false,
-  validateSchema: false,
-  code: { optimize: false },
-})
+// The schemas are our own. To check them, and to tidy the generated code, would take longer at the start than it is worth.
+const quick = { meta: false, validateSchema: false, code: { optimize: false } }
+const ajv = new Ajv({ allErrors: true, useDefaults: true, verbose: true, formats, ...quick })
 // It tells OpenAPI how several values are written.
 ajv.addKeyword('explode')
 
 /** What was compiled, by the text of the schema: the same operation of several resources has the same parameters. */
 const validators = new Map<string, ValidateFunction>()
 
-const validatorOf = (schema: TObject): ValidateFunction => {
-  const text = JSON.stringify(schema)
-  const validate = validators.get(text) ?? ajv.compile(schema)
-  validators.set(text, validate)
-  return validate
-}
-
 const MAX_SHOWN = 50
 
-export interface InputError {
+interface InputError {
   name: string
   message: string
   allowed?: string[]
@@ -174,13 +159,13 @@ const faultOf = ({ type, format }: TSchema, value: unknown): string => {
   return format === 'bbox' ? `${boxOf(value as string)}, but ` : ''
 }
 
-export type Checked = { value: unknown } | { errors: readonly InputError[] }
-
 /** Compiles an object schema into a function that checks input. It gives the values, with types and defaults, or the errors. */
-export const textChecker = (schema: TObject): ((input: Readonly<Record<string, unknown>>) => Checked) => {
+export const textChecker = (schema: TObject) => {
   const { properties } = schema
-  const validate = validatorOf(schema)
-  return (input) => {
+  const text = JSON.stringify(schema)
+  const validate = validators.get(text) ?? ajv.compile(schema)
+  validators.set(text, validate)
+  return (input: Readonly<Record<string, unknown>>): { value: unknown } | { errors: readonly InputError[] } => {
     const known = Object.keys(input).filter((name) => Object.hasOwn(properties, name))
     const given = known.map((name) => [name, properties[name] as TSchema] as const)
     const value = { ...input }
@@ -225,11 +210,8 @@ const firstErrors = (all: readonly ErrorObject[], schema: TObject): InputError[]
 
 const toInputError = ({ keyword, params, instancePath, data, message }: ErrorObject, schema: TObject): InputError => {
   if (keyword === 'additionalProperties') {
-    return {
-      name: params.additionalProperty,
-      message: 'is not a parameter of this operation',
-      allowed: Object.keys(schema.properties),
-    }
+    const allowed = Object.keys(schema.properties)
+    return { name: params.additionalProperty, message: 'is not a parameter of this operation', allowed }
   }
   if (keyword === 'required') return { name: params.missingProperty, message: 'is required' }
   const [name] = instancePath.slice(1).split('/') as [string, string?]
