@@ -19,12 +19,16 @@ export const inBrief = ({ properties, additionalProperties, ...schema }: TObject
 /** More arguments than any tool has, more values than any of them takes, and a longer text than a URL can have. */
 const [MANY, LONG] = [50, 8000]
 
-const faultOf = (value: unknown): string | undefined => {
+/** An argument as a text, or as a list of several. */
+const textOf = (name: string, value: unknown): string | string[] => {
   const values = [value].flat()
-  if (values.length === 0) return 'must not be empty'
-  if (values.length > MANY) return `must not have more than ${MANY} values`
-  if (values.some((each) => typeof each === 'object')) return 'must be a text, a number, or a list of texts'
-  return values.some((each) => String(each).length > LONG) ? `must not be longer than ${LONG} characters` : undefined
+  if (values.length === 0) throw invalidParameter(name, 'must not be empty')
+  if (values.length > MANY) throw invalidParameter(name, `must not have more than ${MANY} values`)
+  if (values.some((each) => typeof each === 'object'))
+    throw invalidParameter(name, 'must be a text, a number, or a list of texts')
+  if (values.some((each) => String(each).length > LONG))
+    throw invalidParameter(name, `must not be longer than ${LONG} characters`)
+  return values.length > 1 ? values.map(String) : String(values[0])
 }
 
 /**
@@ -34,12 +38,5 @@ const faultOf = (value: unknown): string | undefined => {
  */
 export const textsOf = (given: object): Given => {
   const some = Object.entries(given).slice(0, MANY)
-  const all = some.filter(([, value]) => value !== null)
-  for (const [name, value] of all) {
-    const fault = faultOf(value)
-    if (fault !== undefined) throw invalidParameter(name, fault)
-  }
-  const textOf = (value: unknown) =>
-    Array.isArray(value) && value.length > 1 ? value.map(String) : String([value].flat()[0])
-  return Object.fromEntries(all.map(([name, value]) => [name, textOf(value)]))
+  return Object.fromEntries(some.flatMap(([name, value]) => (value === null ? [] : [[name, textOf(name, value)]])))
 }

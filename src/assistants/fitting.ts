@@ -15,7 +15,7 @@ export const fitting = ({ of = {}, ...result }: ToolResult): string => {
   /** The longest value that was cut of each name. */
   const cuts = new Map<string, { all: number; length: number }>()
   const say = (name: string, length: number, all: number) => {
-    const item = /^\d+$/.test(name) ? 'an item' : name
+    const item = INSIDE.test(name) ? 'an item' : name
     if (all >= (cuts.get(item)?.all ?? 0)) cuts.set(item, { all, length })
   }
   const said = (json: string): string => {

@@ -67,11 +67,9 @@ const idMeant = async (reader: Reader, name: string, given: string, say: (note: 
     return values.map((value) => ({ id: String(value.id), name: fields.map((field) => value[field]).join(' ') }))
   }
   // Each place at which a name may be divided in two is a condition, so only the first ones count.
-  const spaces = [...given.slice(0, MOST_CHARACTERS).matchAll(/ /g)].map(({ index }) => [
-    given.slice(0, index),
-    given.slice(index + 1),
-  ])
-  const $or = (fields.length === 1 ? [[given]] : spaces).map((texts) =>
+  const spaces = [...given.slice(0, MOST_CHARACTERS).matchAll(/ /g)]
+  const divided = spaces.map(({ index }) => [given.slice(0, index), given.slice(index + 1)])
+  const $or = (fields.length === 1 ? [[given]] : divided).map((texts) =>
     Object.fromEntries(fields.map((field, i) => [field, texts[i]])),
   )
   const exactly = { [name]: { $or } }
@@ -102,11 +100,8 @@ const idMeant = async (reader: Reader, name: string, given: string, say: (note: 
   }
   const known: string[] = []
   for (const id of ids.slice(0, MOST_TOLD)) known.push((await unlessProblem(knownOf(reader, name, id))) ?? id)
-  throw invalidWithChoices(
-    name,
-    `is the name of several ${collection}, and allowed has their ids: ${known.join('; ')}`,
-    ids,
-  )
+  const message = `is the name of several ${collection}, and allowed has their ids: ${known.join('; ')}`
+  throw invalidWithChoices(name, message, ids)
 }
 
 /**
@@ -128,11 +123,8 @@ const valueMeant = async (reader: Reader, name: string, given: string, filters: 
   if (same.length === 1 || values.length === 0) return same[0] ?? given
   if (same.length > 1)
     throw invalidWithChoices(name, 'has a value that several values are like: allowed has them', same)
-  throw invalidWithChoices(
-    name,
-    'has a value that no entry has: allowed has those of entries',
-    nearestTo(given, values),
-  )
+  const message = 'has a value that no entry has: allowed has those of entries'
+  throw invalidWithChoices(name, message, nearestTo(given, values))
 }
 
 /** @throws the problem `invalid_parameter` if no time is in a range: whoever gives a day twice means all of it */
