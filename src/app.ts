@@ -81,8 +81,7 @@ export const buildApp = async (config: Config, store: Store, log?: LogStream): P
   app.setValidatorCompiler(validatorCompiler)
   app.setSerializerCompiler(serializerCompiler)
 
-  // The order of the plugins is the order of their hooks. Each block is an instance of its own: what it registers
-  // applies to the routes in it alone.
+  // The order of the plugins is the order of their hooks. What a block registers applies to the routes in it alone.
   await app.register(accepts)
   await app.register(requestLogPlugin)
   await app.register(closingPlugin)

@@ -1,5 +1,4 @@
-// The documentation for people: /docs, a guide with Swagger UI below it, the programs that the guide links, and /docs/errors,
-// to which problems lead.
+// The documentation for people: /docs with a guide, its programs and Swagger UI, and /docs/errors, to which problems lead.
 import { readFileSync } from 'node:fs'
 import type { FastifyInstance } from 'fastify'
 import { noSuchPath, problems } from '../core/problems/problems.js'

@@ -1,5 +1,4 @@
-// The page at /explore, which shows an organisation's entries. It is a client of the public API: it gets no data but by the
-// key that is typed into it.
+// The page at /explore, which shows an organisation's entries. It gets data only by the public API, with the key that is typed in.
 import { readdirSync } from 'node:fs'
 import type { FastifyInstance } from 'fastify'
 import { folderOf, leadToPage, PAGES, protectPages, serveFiles, servePage } from './files.js'

@@ -1,5 +1,4 @@
-// What is known of a caller: whether it is still connected, what it has already, when its request has ended, and at which address
-// it reaches the service.
+// What is known of a caller: whether it is connected, what it has already, when its request has ended, and how it addresses us.
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyReply, FastifyRequest } from 'fastify'
@@ -44,10 +43,7 @@ export const cutOff = (response: ServerResponse): void => {
 /** A host name or an IP address, with or without a port. */
 export const HOST = /^([\w.-]+|\[[\da-f:.]+\])(:\d{1,5})?$/i
 
-/**
- * What links to the service begin with: the public URL, or protocol and host as the caller addressed them. A request without a
- * Host header gets the address of its socket.
- */
+/** What links begin with: the public URL, or protocol and host of the request. Without a Host header it is that of the socket. */
 export const baseOf = ({ server, protocol, host, socket: { localAddress, localPort } }: FastifyRequest): string => {
   const { publicUrl } = server.config
   if (publicUrl !== undefined) return publicUrl

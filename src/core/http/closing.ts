@@ -1,6 +1,5 @@
-// Graceful shutdown: running requests get their responses, then every connection is closed. That includes connections
-// on which a caller has sent nothing or half a request: they would keep the process alive for as long as the caller
-// likes.
+// Graceful shutdown: running requests get their responses, then every connection is closed. One on which a caller has sent
+// nothing or half a request would keep the process alive for as long as the caller likes.
 import { setImmediate, setTimeout } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
@@ -65,8 +64,7 @@ const plugin = async (app: FastifyInstance) => {
       if (running > 0) return
       app.server.closeAllConnections()
       clearInterval(timer)
-    }, CHECK_INTERVAL_MS)
-    timer.unref()
+    }, CHECK_INTERVAL_MS).unref()
   })
 }
 export const closingPlugin = fp(plugin, { name: 'closing', fastify: '5.x' })

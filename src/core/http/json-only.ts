@@ -1,5 +1,4 @@
-// Responses are JSON unless their route says otherwise, so a request whose Accept header excludes that fails. Sets the
-// headers that all responses share.
+// Refuses a request whose Accept header excludes JSON, or the type of its route. Sets the headers that all responses share.
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import { problem } from '../problems/problems.js'

@@ -1,5 +1,4 @@
-// Responds where the application gets no request, because Node cannot parse what a caller sent: the problem is written to the
-// socket. Also logs when connections are refused.
+// Writes a problem to the socket where Node cannot parse what a caller sent, and logs when connections are refused.
 import { randomUUID } from 'node:crypto'
 import type { Socket } from 'node:net'
 import type { ConnectionError, FastifyInstance } from 'fastify'

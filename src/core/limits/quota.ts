@@ -1,5 +1,4 @@
-// Limits how many requests each key may send in a minute. The minute of a key begins with its first request, so that the
-// minutes of several keys do not end at the same moment.
+// Limits how many requests each key may send in a minute. It begins with the first request, so that not all end together.
 import { LRUCache } from 'lru-cache'
 
 export const WINDOW_S = 60

@@ -1,5 +1,4 @@
-// The error catalogue: every error that a caller can get, as a problem (RFC 9457). A test holds the documentation equal
-// to it.
+// The error catalogue: every error that a caller can get, as a problem (RFC 9457). A test holds the documentation equal to it.
 import { STATUS_CODES } from 'node:http'
 import { MAX_BODY_BYTES, MAX_URL_BYTES } from '../../../schemas/common.js'
 import type { Problem } from '../../../schemas/envelope.js'
