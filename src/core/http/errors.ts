@@ -1,5 +1,5 @@
 // Turns every error that a route, a hook or Fastify throws into a problem of the catalogue.
-import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyError, FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { Overloaded } from '../limits/scheduler.js'
 import {
@@ -23,8 +23,15 @@ const DESCRIBE_A_BODY = ['content-disposition', 'content-encoding', 'etag', 'lin
 const plugin = async (app: FastifyInstance) => {
   app.setErrorHandler((error, request, reply) => {
     // The caller has gone, perhaps before all of its request was here, so nobody reads this error.
-    if ([callerGone(request).reason, request.raw.errored].includes(error)) reply.hijack()
-    else sendProblem(error, request, reply)
+    if ([callerGone(request).reason, request.raw.errored].includes(error)) return void reply.hijack()
+    const found = problemOf(error, request, request.query as object)
+    reply.problem = found
+    for (const name of DESCRIBE_A_BODY) reply.removeHeader(name)
+    reply
+      .code(found.status)
+      .headers({ ...JSON_HEADERS, ...found.extra.headers, 'x-request-id': request.id })
+      .type(PROBLEM_TYPE)
+      .send(found.body(request.id, app.config.publicUrl))
   })
 }
 export const errorsPlugin = fp(plugin, { name: 'errors', fastify: '5.x' })
@@ -68,15 +75,4 @@ const toProblem = (error: unknown, query: object): ProblemError => {
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return bodyTooLarge()
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return unsupported('Content-Type', 'application/json')
   return problem('internal_error', 'The service failed to handle this request')
-}
-
-const sendProblem = (cause: unknown, request: FastifyRequest, reply: FastifyReply) => {
-  const found = problemOf(cause, request, request.query as object)
-  reply.problem = found
-  for (const name of DESCRIBE_A_BODY) reply.removeHeader(name)
-  reply
-    .code(found.status)
-    .headers({ ...JSON_HEADERS, ...found.extra.headers, 'x-request-id': request.id })
-    .type(PROBLEM_TYPE)
-    .send(found.body(request.id, request.server.config.publicUrl))
 }
