@@ -20,7 +20,6 @@ const instructions =
 
 /** A request is one piece of work: a batch is refused, and so is a subscription, which never ends. */
 export const respond = async (reply: FastifyReply, tools: Registered): Promise<Response> => {
-  const { headers } = reply.request
   const given = parsed(String(reply.request.body ?? ''))
   // The package would refuse it too, but read all of it before.
   if (Array.isArray(given.value)) {
@@ -28,11 +27,8 @@ export const respond = async (reply: FastifyReply, tools: Registered): Promise<R
     return Response.json({ jsonrpc: '2.0', error, id: null }, { status: 400 })
   }
   // It has no signal: a request keeps its place until its work has ended, also when its caller has left.
-  const request = new Request('http://localhost', {
-    method: 'POST',
-    headers: headers as Record<string, string>,
-    body: given.text,
-  })
+  const message = { method: 'POST', headers: reply.request.headers as Record<string, string>, body: given.text }
+  const request = new Request('http://localhost', message)
   if (!(await mcp.isLegacyRequest(request))) {
     return mcp.createMcpHandler(() => serverOf(reply, tools), { legacy: 'reject', maxSubscriptions: 0 }).fetch(request)
   }

@@ -71,12 +71,7 @@ export const serveFiles = (app: FastifyInstance, { folder, files }: ReturnType<t
 }
 
 /** Serves a page without a slash, so that its relative names are right behind a prefix. %NAME% is replaced in it. */
-export const servePage = (
-  app: FastifyInstance,
-  path: string,
-  file: string,
-  replacements: Readonly<Record<string, string>>,
-): void => {
+export const servePage = (app: FastifyInstance, path: string, file: string, replacements: Record<string, string>) => {
   const html = readFileSync(new URL(file, PAGES), 'utf8')
   const page = Buffer.from(html.replace(/%(\w+)%/g, (_, name) => replacements[name] as string))
   serve(app, path, fileOf(page))

@@ -101,13 +101,8 @@ const problemsOf = (codes: readonly ProblemCode[]) =>
     [...new Set(codes.map((code) => problems[code].status))].sort().map((status) => {
       const ofStatus = codes.filter((code) => problems[code].status === status)
       const examples = Object.fromEntries(ofStatus.map((code) => [code, {}]))
-      return [
-        status,
-        {
-          description: ofStatus.map((code) => problems[code].when).join('. Or: '),
-          headers: { ...headersOf[status], ...(ofStatus.every(isBeforeKey) ? requestId : commonHeaders(codes)) },
-          content: { [PROBLEM_TYPE]: { schema: refTo(Problem), examples } },
-        },
-      ]
+      const description = ofStatus.map((code) => problems[code].when).join('. Or: ')
+      const headers = { ...headersOf[status], ...(ofStatus.every(isBeforeKey) ? requestId : commonHeaders(codes)) }
+      return [status, { description, headers, content: { [PROBLEM_TYPE]: { schema: refTo(Problem), examples } } }]
     }),
   )

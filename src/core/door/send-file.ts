@@ -14,6 +14,8 @@ const SENDING_STEP_MS = 10
 /** How many records that were left out the log names. */
 const MAX_LOGGED = 100
 
+type Part = IteratorResult<Buffer, void>
+
 /** Sends a file until all of it was sent, or it was broken off. */
 export const sendFile = async (reply: FastifyReply, answer: FileAnswer): Promise<FastifyReply> => {
   const { log, ticket } = reply.request
@@ -73,11 +75,7 @@ const partsInTurns = (reply: FastifyReply, { parts, read, left }: FileAnswer) =>
 }
 
 /** All parts of a file. Before it fails, it gives what was sent the time to leave, because a closed connection drops it. */
-async function* joined(
-  first: IteratorResult<Buffer, void>,
-  next: () => Promise<IteratorResult<Buffer, void>>,
-  { raw, request }: FastifyReply,
-) {
+async function* joined(first: Part, next: () => Promise<Part>, { raw, request }: FastifyReply) {
   try {
     for (let part = first; !part.done; part = await next()) if (part.value.length > 0) yield part.value
   } catch (error) {
