@@ -24,14 +24,10 @@ export const rawSocketsPlugin = fp(plugin, { name: 'raw-sockets', fastify: '5.x'
 
 export function clientErrorHandler(this: FastifyInstance, error: ConnectionError, socket: Socket): void {
   // What is written here would be taken for the response to an earlier request.
-  if (!socket.writable || isResponding(this.server, socket)) socket.destroy()
-  else respond(this, socket, error)
-}
-
-const respond = ({ log, config }: FastifyInstance, socket: Socket, error: ConnectionError): void => {
+  if (!socket.writable || isResponding(this.server, socket)) return void socket.destroy()
   const found = problemOf(error)
   const requestId = randomUUID()
-  const problem = found.body(requestId, config.publicUrl)
+  const problem = found.body(requestId, this.config.publicUrl)
   const body = JSON.stringify(problem)
   socket.on('error', () => {}) // the caller has disconnected, so nothing is left to do
   setTimeout(() => socket.destroy(), LINGER_MS).unref()
@@ -49,7 +45,7 @@ const respond = ({ log, config }: FastifyInstance, socket: Socket, error: Connec
   // The line of the log has the form of all others, as far as there is a request.
   const { status: statusCode, code } = found
   const bytes = Buffer.byteLength(response)
-  log.info({ reqId: requestId, statusCode, bytes, code, cause: error.code, ip: socket.remoteAddress }, 'request')
+  this.log.info({ reqId: requestId, statusCode, bytes, code, cause: error.code, ip: socket.remoteAddress }, 'request')
   socket.end(response)
 }
 
