@@ -59,11 +59,8 @@ export const questionMeant = async (
   const found = await questionsMeant(reader, questions, name, asked)
   const [{ key, question }] = found as [Question]
   if (found.length > 1) {
-    const told = found
-      .slice(0, MOST_TOLD)
-      .map(({ key, question }) => `${key} ${quoted(question)}`)
-      .join('; ')
-    const message = `has ${quoted(asked)}, which ${found.length} questions have, and allowed has their keys: ${told}`
+    const told = found.slice(0, MOST_TOLD).map((each) => `${each.key} ${quoted(each.question)}`)
+    const message = `has ${quoted(asked)}, which ${found.length} questions have, and allowed has their keys: ${told.join('; ')}`
     const keys = found.slice(0, MOST_ALLOWED).map(({ key }) => key)
     throw invalidWithChoices(name, message, keys)
   }

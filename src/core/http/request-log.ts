@@ -48,13 +48,11 @@ const plugin = async (app: FastifyInstance) => {
     // Nothing has read the address of the caller before.
     const { 'x-forwarded-for': forwardedFor } = request.headers
     if (forwardedFor !== undefined) request.headers['x-forwarded-for'] = withoutPorts(String(forwardedFor))
-    // Fastify's onResponse hook would miss a caller that disconnected first.
-    // A connection that is closed does not tell its address any more.
+    // Fastify's onResponse hook would miss a caller that disconnected first, and a closed connection does not tell its address.
     const { ip, socket } = request
     const before = socket.bytesWritten
     whenOver(reply, () => {
       const { schema, url } = request.routeOptions
-      const { problem } = reply
       const { called } = request
       const key = request.scope ?? request.refused
       request.log.info(
@@ -70,8 +68,8 @@ const plugin = async (app: FastifyInstance) => {
             : { aborted: true }),
           rows: reply.rows,
           skipped: reply.skipped || undefined,
-          code: problem?.code,
-          errors: problem?.extra.errors?.map(({ name }) => loggable(name)),
+          code: reply.problem?.code,
+          errors: reply.problem?.extra.errors?.map(({ name }) => loggable(name)),
           ms: Math.round(reply.elapsedTime * 10) / 10,
           ip: loggable(ip),
           userAgent: loggable(request.headers['user-agent']),
