@@ -6,16 +6,9 @@ import { word } from '../../../schemas/kit.js'
 import { problem, RETRY_LATER } from '../problems/problems.js'
 import { databaseProblems, requestProblems, responses } from './responses.js'
 
-const Health = Type.Object(
-  {
-    success,
-    data: Type.Object(
-      { status: word(['live', 'ready'], { title: 'HealthStatus', description: 'What the check found.' }) },
-      { title: 'Health', description: 'The state of the service.' },
-    ),
-  },
-  { title: 'HealthResponse' },
-)
+const Status = word(['live', 'ready'], { title: 'HealthStatus', description: 'What the check found.' })
+const data = Type.Object({ status: Status }, { title: 'Health', description: 'The state of the service.' })
+const Health = Type.Object({ success, data }, { title: 'HealthResponse' })
 
 /** A function that throws unless the service takes requests. Calls at the same time share one ping, because anyone may ask. */
 export const readiness = (app: FastifyInstance): (() => Promise<void>) => {

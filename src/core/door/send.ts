@@ -10,15 +10,13 @@ import { writeAll } from '../write/rows.js'
 import type { Answer, RowsAnswer } from './answer.js'
 import { sendFile } from './send-file.js'
 
-const JSON_TYPE = 'application/json; charset=utf-8'
-
 export const sender = (app: FastifyInstance) => {
   let files = 0
   app.metrics?.observe('field_data.exports.running', () => files)
   return async (reply: FastifyReply, answer: Answer): Promise<FastifyReply> => {
     const { request } = reply
     const { ticket, scope, method } = request
-    const { mediaType = JSON_TYPE, fileName, tag } = answer
+    const { mediaType = 'application/json; charset=utf-8', fileName, tag } = answer
     await app.requireKey(request, reply)
     // Requests that waited for a change end when the service closes, and so do their connections.
     if (app.closing.aborted) reply.header('connection', 'close')

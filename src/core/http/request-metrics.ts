@@ -7,7 +7,6 @@ import { openConnections } from './server.js'
 
 /** The methods of RFC 9110 and RFC 5789. Callers may make up others, which have one name together. */
 const METHODS = new Set(['CONNECT', 'DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH', 'POST', 'PUT', 'TRACE'])
-const NOT_MODIFIED = 304
 
 const plugin = async (app: FastifyInstance, { metrics }: { metrics: Metrics }) => {
   metrics.observe('http.server.active_requests', () => app.activeRequests)
@@ -31,7 +30,7 @@ const plugin = async (app: FastifyInstance, { metrics }: { metrics: Metrics }) =
         ...(isSent && { 'http.response.status_code': reply.statusCode }),
         ...(error !== undefined && { 'error.type': error }),
       })
-      if (!isSent || method === 'HEAD' || reply.statusCode === NOT_MODIFIED) return
+      if (!isSent || method === 'HEAD' || reply.statusCode === 304) return
       const size = reply.getHeader('content-length') ?? socket.bytesWritten - before
       metrics.record('http.server.response.body.size', Number(size), { ...route })
     })
