@@ -1,4 +1,4 @@
-// What is known of a caller: whether it is connected, what it has already, when its request has ended, and how it addresses us.
+// What is known of a caller: whether it is connected, what it has already, when its request ended, and at which address it asks.
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyReply, FastifyRequest } from 'fastify'
