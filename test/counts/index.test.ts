@@ -4,7 +4,7 @@ import { setTimeout } from 'node:timers/promises'
 import { BSON, Decimal128, Long, ObjectId } from 'mongodb'
 import t from 'tap'
 import { steps } from '../../schemas/summaries.js'
-import { BsonList } from '../../src/core/bson/reader.js'
+import { BsonList, sizeOf } from '../../src/core/bson/reader.js'
 import type { Documents } from '../../src/core/documents/collections.js'
 import { keysOf } from '../../src/core/keys/keys.js'
 import { QueryTimeout, type Store } from '../../src/core/store/store.js'
@@ -629,6 +629,36 @@ t.test('what was answered is measured as a number, and equal groups are in the o
     null,
   ]
   t.same([wrong, order], [[], expected])
+})
+
+t.test('comments stay in the database when numbers are measured', async (t) => {
+  const store = testStore(t)
+  let bytes = 0
+  const aggregate: Store['aggregate'] = async (query, reading) => {
+    const list = await store.aggregate(query, reading)
+    bytes += sizeOf(list.documents)
+    return list
+  }
+  const { get } = await testApp(t, { store: { ...store, aggregate } })
+  const answers = Array.from({ length: 100 }, (_, n) => [
+    `${String.fromCodePoint(65 + (n % 26))} ${n}`,
+    `सब ${n}`,
+    [`a ${n}`],
+  ])
+  const given = [...answers.flat(), ' 7', ['-1'], [null, '3']]
+  await store.insert(
+    'entries',
+    given.map((answer, n) => ({
+      ...{ ...a.entry(n), form: a.form._id },
+      answers: [{ type: 'text', question: 'Why?', answer }],
+    })) as never,
+  )
+  const asked = `/v1/summaries/entries?form=${a.form._id}&measure=${keyOf('Why?')}`
+  await get(asked, A)
+  bytes = 0
+  const [{ count, answer }] = (await get(`${asked}&createdBefore=2100-01-01T00:00:00Z`, A)).json().data
+  t.match([count, answer], [303, { count: 3, min: -1, max: 7 }])
+  t.ok(bytes < 1000, `${bytes} bytes`)
 })
 
 t.test('a sum that is too large for a number has no mean, and comes last', async (t) => {

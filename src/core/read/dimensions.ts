@@ -57,12 +57,21 @@ const numberTextIn = (bytes: Buffer, value: Element | undefined) =>
   textIn(bytes, value).map((text) => text && Number(text))
 
 /** The answers of an entry to a question: each a word, or several. A Decimal128 would be in one group with an equal number. */
-export const answersTo = (question: string): Expression => {
+export const answersTo = (question: string, more: readonly Expression[] = []): Expression => {
   const answers: Expression = { $cond: [{ $isArray: '$answers' }, '$answers', []] }
   const isAsked: Expression = { $eq: ['$$this.question', { $literal: question }] }
   const isDecimal: Expression = { $eq: [{ $type: '$$this.answer' }, { $literal: 'decimal' }] }
-  const cond = { $and: [isAsked, { $not: [isDecimal] }] }
+  const cond = { $and: [isAsked, { $not: [isDecimal] }, ...more] }
   return { $map: { input: { $filter: { input: answers, cond } }, in: '$$this.answer' } }
+}
+
+/** Texts that begin with a digit, a minus or a space are before this one, as numbers are. Most comments are behind it. */
+const BEHIND_NUMBERS: Expression = { $literal: ':' }
+/** What may be a number of the answers to a question. The rest stays in the database: all that it finds of a group is one document. */
+export const numbersTo = (question: string): Expression => {
+  const first: Expression = { $arrayElemAt: ['$$this.answer', 0] }
+  const text: Expression = { $cond: [{ $isArray: '$$this.answer' }, first, '$$this.answer'] }
+  return answersTo(question, [{ $lt: [text, BEHIND_NUMBERS] }])
 }
 
 function* wordsIn(bytes: Buffer, answers: Element | undefined) {

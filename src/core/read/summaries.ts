@@ -9,7 +9,7 @@ import { type Condition, type Expression, Query, type Stage } from '../pipelines
 import { invalidParameter, tookTooLong } from '../problems/problems.js'
 import { hashOf } from '../write/etag.js'
 import { onTimeout } from './cost.js'
-import { answersTo, type Dimension, dimensionOf, type GroupValue, numberOfAnswers, order } from './dimensions.js'
+import { type Dimension, dimensionOf, type GroupValue, numberOfAnswers, numbersTo, order } from './dimensions.js'
 import { duration, NOTHING } from './expressions.js'
 import { bucketOf, middleOf, type Percentiles, percentilesOf } from './percentiles.js'
 import { isKey, questionOf, withQuestions } from './question-keys.js'
@@ -117,7 +117,7 @@ export const summaryOf = async (reader: Reader, parameters: Parameters): Promise
   const question = measure && isKey(measure) ? await questionOf(reader, form, measure, 'measure') : undefined
   const conditions = entries.conditions(filters)
   const ofEntry = measure === 'duration' ? duration : undefined
-  const number = question === undefined ? ofEntry : answersTo(question)
+  const number = question === undefined ? ofEntry : numbersTo(question)
   const sums = question === undefined ? SUMS : []
   const counting: Counting = { conditions: Object.values(conditions), dimensions, number, sums }
   const largestFirst = bySize(dimensions)
