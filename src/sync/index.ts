@@ -90,7 +90,7 @@ const getChanges = async (
     if (text !== undefined) return text === FIRST_CURSOR ? undefined : decodeCursor(binding, text)
     return changedSince && feeds.beginAt(feed, changedSince, ticket.reading)
   }
-  const patience = { ticket, waiting, waitMs: wait * 1000 }
+  const patience = { ticket, waiting, waitMs: wait * 1000, equal: [binding, answers] }
   const page = await pageOrWait(feeds, feed, await cursorOf(), perPage, patience)
   const metadata = { perPage, hasMore: page.hasMore, nextCursor: encodeCursor(binding, page.next) }
   const items = feedItems(projection.compiled(compileDocuments))

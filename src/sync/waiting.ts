@@ -21,6 +21,8 @@ export class Waiting {
   readonly #waits = new Set<Owner & { readonly feed: string; from: number; readonly end: () => void }>()
   /** The newest look-up of each feed, from which time on it looks, and the round that it belongs to. */
   readonly #lookUps = new Map<string, { round: number; from: number; found: Promise<Found> }>()
+  /** The pages that are read at the moment for requests that may wait. */
+  readonly #pages = new Map<string, Promise<FeedPage>>()
   /** Whether the service closes. Then nobody waits any more. */
   isClosed = false
 
@@ -75,6 +77,16 @@ export class Waiting {
     }
   }
 
+  /** Reads a page, or shares the reading of an equal request. It is read again if that fails, as its caller may have left. */
+  async page(key: string, ticket: Ticket, read: () => Promise<FeedPage>): Promise<FeedPage> {
+    const reading = this.#pages.get(key)
+    const shared = reading && (await ticket.yieldWhile(() => reading.catch(() => undefined)))
+    if (shared !== undefined) return shared
+    const own = read().finally(() => this.#pages.delete(key))
+    this.#pages.set(key, own)
+    return own
+  }
+
   /** Ends all waits. A later wait ends at once. */
   close(): void {
     this.isClosed = true
@@ -92,13 +104,16 @@ export class Waiting {
   }
 }
 
-/** The page that follows a cursor. While it would be empty, others run, and it waits for a change up to `waitMs`. */
+/**
+ * The page that follows a cursor. While it would be empty, others run, and it waits for a change up to `waitMs`.
+ * @param equal what else two requests have in common that get the same page
+ */
 export const pageOrWait = async (
   feeds: Feeds,
   feed: Feed,
   cursor: Cursor | undefined,
   perPage: number,
-  { ticket, waiting, waitMs }: { ticket: Ticket; waiting: Waiting; waitMs: number },
+  { ticket, waiting, waitMs, equal }: { ticket: Ticket; waiting: Waiting; waitMs: number; equal: readonly unknown[] },
 ): Promise<FeedPage> => {
   const until = performance.now() + waitMs
   const { organisation, only } = feed.scope
@@ -115,7 +130,9 @@ export const pageOrWait = async (
   const untilSettled = Math.max(feeds.settings.settleMs + 1, waiting.limits.intervalMs)
   let from = cursor
   for (;;) {
-    const page = await feeds.page(feed, from, perPage, ticket.reading)
+    const read = () => feeds.page(feed, from, perPage, ticket.reading)
+    // What is written while another request reads would be missing, so only those share who would wait for it.
+    const page = waitMs > 0 ? await waiting.page(JSON.stringify([equal, perPage, from]), ticket, read) : await read()
     const left = until - performance.now()
     if (page.items.length > 0 || page.hasMore || left <= 0 || waiting.isClosed) return page
     // In a narrower scope, changes of others are not looked at again.

@@ -144,7 +144,7 @@ const prepareFeed = (
   const feed = { scope: { organisation: A, only: only.project && only }, collection: 'entries', projection } as const
   const page = async (cursor?: Parameters<Feeds['page']>[1], waitMs = 0, scheduler = oneAtATime()) => {
     const ticket = await testTicket(scheduler)
-    const { items, hasMore, next } = await pageOrWait(feeds, feed, cursor, 10, { ticket, waiting, waitMs })
+    const { items, hasMore, next } = await pageOrWait(feeds, feed, cursor, 10, { ticket, waiting, waitMs, equal: [A] })
     ticket.stop()
     return { stamps: items.map(({ stamp }) => stamp), hasMore, next }
   }
@@ -241,6 +241,45 @@ t.test('those that wait for a part share what is read for the changes of others,
   while (waiting.size === 0) await setTimeout(1)
   await store.insert('entries', more)
   t.equal((await waited).hasMore, true, 'a page does not have all that a look-up finds')
+})
+
+t.test('equal requests that may wait share a page, and read it again if that fails', async (t) => {
+  const store = testStore(t)
+  let [now, queries, failures] = [10_000, 0, 0]
+  const aggregate: Store['aggregate'] = async (query, reading) => {
+    queries += 1
+    if (failures-- > 0) throw new Error('its caller has left')
+    return store.aggregate(query, reading)
+  }
+  const read = async () => ({ now, majority: now })
+  const { page, waiting } = prepareFeed({ ...store, aggregate }, read, { settleMs: 1000, only: { project: ['mine'] } })
+  const { next } = await page()
+  const asked = async (ask: () => Promise<unknown>) => {
+    queries = 0
+    await ask()
+    return queries
+  }
+  const alone = await asked(() => page(next))
+  queries = 0
+  const all = (cursor: typeof next) => Array.from({ length: 4 }, () => page(cursor, 20_000))
+  const waits = all(next)
+  while (waiting.size < waits.length) await setTimeout(1)
+  t.ok(queries < 2 * alone, `${queries} queries for all that begin to wait, ${alone} for one`)
+  await store.insert('entries', [{ ...entry('mine', now), project: 'mine' }])
+  now += 1
+  const found = await Promise.all(waits)
+  const [{ next: after } = { next }] = found
+  t.same(
+    found.map(({ stamps, next }) => [stamps, next]),
+    Array(4).fill([[10_000], after]),
+  )
+  await store.insert('entries', [{ ...entry('more', now), project: 'mine' }])
+  now += 1
+  ;[queries, failures] = [0, 1]
+  const [first, ...others] = await Promise.allSettled(all(after))
+  t.equal(first?.status, 'rejected')
+  t.ok(others.every(({ status }) => status === 'fulfilled'))
+  t.equal(await asked(() => Promise.all(all(after))), await asked(() => page(after)))
 })
 
 t.test('a look-up begins where the one begins that lacks most, also if others wait already', async (t) => {
