@@ -14,18 +14,23 @@ const [MOST_WORDS, MOST_SEARCHED] = [50, 1000]
 /** So many questions are looked at before other requests go on: long ones take half a millisecond each. */
 const SLICE = 10
 
+/** In these scripts no space is between words, so a word stands in the middle of others. */
+const UNSPACED = /[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\p{sc=Khmr}\p{sc=Laoo}\p{sc=Mymr}\p{sc=Thai}\p{sc=Tibt}]/u
+
 /** Questions by what they have of a key, a text or words: all, the same words, or so many. The nearest are first. */
 function* rankedBy(asked: string, words: readonly string[], all: readonly Question[]) {
-  const ranked: { question: Question; rank: number }[] = []
+  const ranked: { question: Question; rank: number; parts: number }[] = []
   for (const question of all) {
-    const text = wordsIn(question.question.slice(0, MOST_SEARCHED)).join(' ')
-    const hits = words.filter((word) => text.includes(word)).length
+    const own = wordsIn(question.question.slice(0, MOST_SEARCHED))
+    const text = own.join(' ')
+    const inParts = words.filter((word) => text.includes(word))
+    const hits = inParts.filter((word) => own.includes(word) || UNSPACED.test(word)).length
     const isIt = question.question === asked || question.key === asked
     const rank = text === words.join(' ') ? words.length + 1 : hits
-    ranked.push({ question, rank: isIt ? Number.POSITIVE_INFINITY : rank })
+    ranked.push({ question, rank: isIt ? Number.POSITIVE_INFINITY : rank, parts: inParts.length })
     if (ranked.length % SLICE === 0) yield
   }
-  return ranked.sort((a, b) => b.rank - a.rank)
+  return ranked.sort((a, b) => b.rank - a.rank || b.parts - a.parts)
 }
 
 /** The questions that a key, a text or words mean. Without one it throws the problem `invalid_parameter`. */
