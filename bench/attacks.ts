@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { seedData } from '../seed/index.js'
 import type { AgentDocument, DispatchDocument, EntryDocument, FormDocument } from '../src/core/documents/collections.js'
 import { questionKey } from '../src/core/write/question-columns.js'
+import { freePort } from '../test/support/process.js'
 import { type NeighbourLoad, UNKNOWN_KEYS } from './callers.js'
 import { addressOf, issueKey, open, withDatabase } from './databases.js'
 import { startService } from './peers.js'
@@ -224,7 +225,8 @@ export const attacks = async (server: string, ms: number, say: (text: string) =>
     say(`${name}: p50 ${p50.toFixed(1)}, p99 ${p99.toFixed(1)}, slowest ${slowest.toFixed(0)} ms, failed ${failed}`)
   }
 
-  const service = await startService({ key }, { uri })
+  const metricsPort = await freePort()
+  const service = await startService({ key }, { uri, metricsPort })
   const { data } = (await service.get('/v1/entries?perPage=1')) as { data: { id: string }[] }
   const byId = (longer = 1) =>
     service.times(load, `/v1/entries/${data[0]?.id}`, longer * ms).catch((): number[] => [Number.POSITIVE_INFINITY])
@@ -294,13 +296,14 @@ export const attacks = async (server: string, ms: number, say: (text: string) =>
   ]
   /** Looks at the health and the memory of the service until it is told to end. */
   const watch = () => {
-    const times: number[] = []
+    const [times, onMetricsPort]: [number[], number[]] = [[], []]
     let [most, isOver] = [0, false]
     const again = async (look: () => Promise<unknown>) => {
       for (; !isOver; await sleep(LOOK_MS)) await look()
     }
     const looking = Promise.all([
       again(async () => times.push(await timedAlone(`${service.url}/health/live`))),
+      again(async () => onMetricsPort.push(await timedAlone(`http://127.0.0.1:${metricsPort}/health/live`))),
       again(async () => {
         most = Math.max(most, (await service.usage()).rss)
       }),
@@ -308,7 +311,7 @@ export const attacks = async (server: string, ms: number, say: (text: string) =>
     return async () => {
       isOver = true
       await looking
-      return { times, most }
+      return { times, onMetricsPort, most }
     }
   }
   await byId()
@@ -322,8 +325,9 @@ export const attacks = async (server: string, ms: number, say: (text: string) =>
     add(`entry by id beside ${name}`, await byId(attack.isTooMuch ? LONGER : 1))
     if (attack.paths[0] === widePage)
       add('a page of 20 MB of its own beside them', [await timed(widePage), await timed(widePage)])
-    const { times, most } = await end()
+    const { times, onMetricsPort, most } = await end()
     add(`health beside ${name}`, times)
+    add(`health on METRICS_PORT beside ${name}`, onMetricsPort)
     const { pages, refusals } = await callers.end()
     await sleep(AFTER_MS)
     const more = (rss: number) => `${((rss - before) / 2 ** 20).toFixed(0)} MiB`
