@@ -2,7 +2,7 @@
 // arrive (RFC 9112, section 9.3.2), and closes connections that are idle or whose caller does not read.
 import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import { Server as Listener, type Socket } from 'node:net'
-import { setImmediate as nextIteration, setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { cutOff } from './caller.js'
 
 /** A connection on which nothing moves for this long is closed: no request arrives, or the caller does not read. */
@@ -17,8 +17,10 @@ const MAX_WAITING = 100
 /** A server stops listening when no connection has come for this time, or after this many looks. */
 const QUIET_MS = 10
 const MAX_LOOKS = 100
-/** During a longer iteration of the event loop, connections come unseen. */
-const SHORT_ITERATION_MS = 2
+/** During a longer turn of the event loop, connections come unseen. */
+const SHORT_TURN_MS = 2
+/** First requests wait while each turn brings a connection, but no longer than so many turns. So many of them begin in a turn. */
+const [MOST_TURNS, MOST_BEGUN] = [500, 10]
 
 interface Connection {
   /** The requests without a whole response. The first runs, the others wait. */
@@ -43,8 +45,19 @@ export const httpServer = (listener: RequestListener, maxConnections: number, id
       connectionsCheckingInterval: CHECK_INTERVAL_MS,
       keepAliveTimeout: KEEP_ALIVE_MS,
     },
-    oneAtATime(connections, listener),
+    oneAtATime(connections, listener, (begin) => (isLooking ? held.push(begin) : begin())),
   )
+  // Node takes over one connection in a turn of the event loop, so turns stay short until all that came are here. By then many
+  // callers who come and leave have gone, and their requests never begin.
+  const held: (() => void)[] = []
+  let [turns, hasCome, isLooking] = [0, false, false]
+  const look = (): void => {
+    turns = hasCome ? turns + 1 : 0
+    if (!hasCome || turns > MOST_TURNS) for (const begin of held.splice(0, MOST_BEGUN)) begin()
+    isLooking = hasCome || held.length > 0
+    hasCome = false
+    if (isLooking) setImmediate(look)
+  }
   open.set(server, connections)
   server.maxConnections = maxConnections
   // By default Node drops headers beyond a number, so that no check sees them. Their size has a limit of its own.
@@ -56,6 +69,9 @@ export const httpServer = (listener: RequestListener, maxConnections: number, id
     }
   }
   server.on('connection', (socket) => {
+    hasCome = true
+    if (!isLooking) setImmediate(look)
+    isLooking = true
     // A new connection is not idle: its first request is on its way.
     connections.set(socket, { requests: [], bytesRead: -1 })
     socket.once('close', () => connections.delete(socket))
@@ -71,11 +87,16 @@ export const httpServer = (listener: RequestListener, maxConnections: number, id
 }
 
 const oneAtATime =
-  (connections: ReadonlyMap<Socket, Connection>, listener: RequestListener): RequestListener =>
+  (
+    connections: ReadonlyMap<Socket, Connection>,
+    listener: RequestListener,
+    beginFirst: (begin: () => void) => void,
+  ): RequestListener =>
   (request, response) => {
     const { socket } = request
     const connection = connections.get(socket) as Connection
     const { requests } = connection
+    const isFirst = connection.bytesRead === -1
     connection.bytesRead = socket.bytesRead
     if (requests.length > MAX_WAITING) return socket.destroy()
     // Node reads no further request after one with an Upgrade header.
@@ -86,7 +107,8 @@ const oneAtATime =
       requests.shift()
       requests[0]?.begin()
     })
-    if (requests.length === 1) begin()
+    if (isFirst) beginFirst(begin)
+    else if (requests.length === 1) begin()
   }
 
 export const isResponding = (server: Server, socket: Socket): boolean =>
@@ -109,8 +131,8 @@ export const stopListening = async (server: Server): Promise<void> => {
     hasCome = false
     await sleep(QUIET_MS)
     const began = performance.now()
-    await nextIteration()
-    hasCome ||= performance.now() - began > SHORT_ITERATION_MS
+    await nextTurn()
+    hasCome ||= performance.now() - began > SHORT_TURN_MS
   }
   server.off('connection', onConnection)
   // The server's own close() would end connections whose requests are still on their way.

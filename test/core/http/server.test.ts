@@ -13,7 +13,7 @@ const serve = async (
   { maxConnections = 100, idleMs }: { maxConnections?: number; idleMs?: number } = {},
 ) => {
   const server = httpServer(listener, maxConnections, idleMs)
-  server.listen(0, '127.0.0.1')
+  server.listen({ port: 0, host: '127.0.0.1', backlog: 1000 })
   await once(server, 'listening')
   t.teardown(() => {
     server.closeAllConnections()
@@ -45,7 +45,7 @@ t.test('a connection with more than 100 waiting requests is closed', async (t) =
   t.notOk(most.closed)
   t.equal(await send(port, getRequest('/').repeat(102)), '')
   most.destroy()
-  t.same(begun, ['/', '/most', '/'])
+  t.same(begun, ['/', '/most'], 'and its first one does not begin')
 })
 
 t.test('waiting requests are dropped when their caller disconnects', async (t) => {
@@ -182,6 +182,43 @@ t.test('when it stops listening, it serves every connection that the system has 
   await stopped
   t.notOk(server.listening)
   await t.rejects(send(port, getRequest('/', LAST)), { code: 'ECONNREFUSED' })
+})
+
+t.test('while connections come in a row, their first requests wait, but not for ever', async (t) => {
+  const openAt: number[] = []
+  const listener: RequestListener = (_request, response) => {
+    openAt.push(openConnections(server))
+    response.end()
+  }
+  const { server, port } = await serve(t, listener, { maxConnections: 1000 })
+  const sockets = Array.from({ length: 700 }, () => connect(port, '127.0.0.1'))
+  const received = sockets.map(async (socket) => {
+    socket.write(getRequest('/'))
+    return String((await once(socket, 'data'))[0])
+  })
+  const statuses = statusesIn((await Promise.all(received)).join())
+  for (const socket of sockets) socket.destroy()
+  t.same(
+    statuses,
+    sockets.map(() => 200),
+  )
+  t.ok(openAt.filter((count) => count < 400).length < 10, 'few begin at once')
+  t.ok(openAt.filter((count) => count < 690).length > 20, 'they do not wait for all')
+})
+
+t.test('a request whose caller leaves while it waits for other connections does not begin', async (t) => {
+  let begun = 0
+  const { server, port } = await serve(t, (_request, response) => {
+    begun += 1
+    response.end()
+  })
+  const sockets = Array.from({ length: 40 }, () => connect(port, '127.0.0.1'))
+  await Promise.all(sockets.map((socket) => once(socket, 'connect')))
+  for (const socket of sockets) socket.end(getRequest('/'), () => socket.destroy())
+  while (openConnections(server) < 1) await nextTurn()
+  while (openConnections(server) > 0) await nextTurn()
+  t.ok(begun < 10, `${begun} began`)
+  t.match(await send(port, getRequest('/', LAST)), /^HTTP\/1.1 200 /, 'others are served')
 })
 
 t.test('it does not stop listening at the end of a long turn, in which connections come unseen', async (t) => {
