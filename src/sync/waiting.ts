@@ -79,9 +79,11 @@ export class Waiting {
 
   /** Reads a page, or shares the reading of an equal request. It is read again if that fails, as its caller may have left. */
   async page(key: string, ticket: Ticket, read: () => Promise<FeedPage>): Promise<FeedPage> {
-    const reading = this.#pages.get(key)
-    const shared = reading && (await ticket.yieldWhile(() => reading.catch(() => undefined)))
-    if (shared !== undefined) return shared
+    for (let reading = this.#pages.get(key); reading !== undefined; reading = this.#pages.get(key)) {
+      const shared = reading.catch(() => undefined)
+      const page = await ticket.yieldWhile(() => shared)
+      if (page !== undefined) return page
+    }
     const own = read().finally(() => this.#pages.delete(key))
     this.#pages.set(key, own)
     return own
