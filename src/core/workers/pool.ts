@@ -93,8 +93,14 @@ export class Work {
       throw problem('overloaded', 'What computes this took too long or failed', { headers: RETRY_LATER })
     })
     this.#port.postMessage(task, transferred)
-    const silent = setTimeout(() => worker.terminate(), this.silentMs)
-    const [reply] = (await replied.finally(() => clearTimeout(silent))) as [Reply]
+    let isSilent = true
+    // After a pause of the whole process, a reply may be there already.
+    const end = () => setImmediate(() => isSilent && worker.terminate())
+    const silent = setTimeout(end, this.silentMs)
+    const [reply] = (await replied.finally(() => {
+      isSilent = false
+      clearTimeout(silent)
+    })) as [Reply]
     if ('error' in reply) {
       this.close()
       throw errorOf(reply)
