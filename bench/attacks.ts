@@ -42,10 +42,10 @@ const WORDS = usually(700_000, 700)
 /** Forms with one entry each. */
 const SINGLE = usually(60_000, 600)
 /** Entries that answer long questions by a number. One number is far from the others. */
-const TEXTS = { entries: 30, questions: usually(5, 1), characters: 500_000 }
+const TEXTS = { entries: 30, questions: usually(2, 1), characters: 500_000 }
 const QUESTIONS = ['First?', 'Second?'] as const
 /** The id of the document in `seeds` that tells that everything is there. */
-const COMPLETE = 'attacks-by-checks'
+const COMPLETE = 'attacks-on-checks'
 const KEYS = 5
 const AT_ONCE = 16
 const BEFORE_MS = 500

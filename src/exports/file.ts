@@ -49,7 +49,7 @@ async function* makeParts(
 ): AsyncGenerator<Buffer, void> {
   const nextPage = reader.pages(selection, options.listing.limit)
   const file = openFileJob(options)
-  let [isOver, isLeft] = [false, false]
+  let [isOver, hasMore] = [false, false]
   let ahead: readonly BsonDocument[] | undefined
   /** While a page becomes a part, the next page is read. The first part is sent before. */
   const nextPart = async () => {
@@ -63,11 +63,11 @@ async function* makeParts(
     return made
   }
   try {
-    while (!isOver || isLeft) {
-      const made = await (isLeft ? file.add([]) : nextPart())
+    while (!isOver || hasMore) {
+      const made = await (hasMore ? file.add([]) : nextPart())
       reader.ticket.signal.throwIfAborted()
       const told = made.told as Told
-      isLeft = told.isLeft
+      hasMore = told.hasMore
       left.push(...told.left)
       const { buffer } = made.bytes as Uint8Array<ArrayBuffer>
       yield Buffer.from(buffer)

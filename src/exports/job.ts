@@ -22,7 +22,7 @@ export interface FileEncoder {
 
 export interface Told {
   /** Whether some of the records have no row yet: the next part has them. */
-  readonly isLeft: boolean
+  readonly hasMore: boolean
   /** The records that were left out since the last part. */
   readonly left: readonly Unreadable[]
 }
@@ -40,13 +40,13 @@ export const open = (options: FileOptions): Job => {
   let [text, told] = [rows.begin ?? '', 0]
   let records: Iterator<BsonDocument> = [].values()
   let held = 0
-  const part = (out: Output, isLeft: boolean): Made => {
+  const part = (out: Output, hasMore: boolean): Made => {
     const left = skipped?.records.slice(told) ?? []
     told += left.length
     const rows = out.take()
     const bytes = file?.write(rows) ?? rows
     if (file !== undefined) giveBack(rows)
-    return { bytes, told: { isLeft, left } satisfies Told }
+    return { bytes, told: { hasMore, left } satisfies Told }
   }
   const begun = (): Output => {
     const out = new Output()

@@ -9,8 +9,8 @@ const files = ['src', 'schemas', 'seed', 'bench', 'test', 'acceptance'].flatMap(
     .map((name) => join(folder, name)),
 )
 
-/** The three forms of an import: for effect, of names, and when it is needed. */
-const IMPORT = /(?:^import |^(?:import|export)\s[^;]*?from |\bimport\()'([^']+)'/gms
+/** The forms of an import: for effect, of names, when it is needed, and by a worker. */
+const IMPORT = /(?:^import |^(?:import|export)\s[^;]*?from |\bimport\(|\bnew URL\()'([^']+)'/gms
 
 const importsOf = (file: string): string[] =>
   [...readFileSync(file, 'utf8').matchAll(IMPORT)].map(([, name]) =>
@@ -36,6 +36,24 @@ t.test('a folder imports only from folders that are drawn below it', async (t) =
       .map((name) => `${file} imports ${name}`),
   )
   t.same(wrong, [])
+})
+
+/** The imports of a file that are there when it runs. */
+const valuesOf = (file: string): string[] =>
+  [...readFileSync(file, 'utf8').matchAll(/^import (?!type )(?:\{([^}]*)\}|[^'{]*)[^']*'(\.[^']+)'/gms)]
+    .filter(([, names]) => names?.split(',').every((name) => /^\s*(type |$)/.test(name)) !== true)
+    .map(([, , name]) => normalize(join(dirname(file), name as string)).replace(/js$/, 'ts'))
+
+t.test('no circle of files needs a value of itself', async (t) => {
+  const circles: string[] = []
+  const done = new Set<string>()
+  const visit = (file: string, path: readonly string[]): void => {
+    if (path.includes(file)) circles.push([...path.slice(path.indexOf(file)), file].join(' > '))
+    else if (!done.has(file)) for (const next of valuesOf(file)) visit(next, [...path, file])
+    done.add(file)
+  }
+  for (const file of files.filter((name) => /^(src|schemas|seed)\//.test(name))) visit(file, [])
+  t.same(circles, [])
 })
 
 /** Packages and files that only some folders may import. */

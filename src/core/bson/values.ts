@@ -1,4 +1,4 @@
-// Reads single values of a document: the few that the service itself needs. The serializer writes all others.
+// Reads single values of a document: the few that the service itself needs. The writer writes all others.
 import { Bson, cstringEnd, DamagedBson, documentEnd, type Element, elements, valueEnd } from './reader.js'
 
 /** The first element with this ASCII name. Only what is found becomes an object: a feed looks into every row. */
@@ -18,7 +18,7 @@ export const fieldOf = (bytes: Buffer, start: number, name: string, isLast = fal
   return found
 }
 
-/** The last element with this name. Where several elements have it, the serializer writes the last. */
+/** The last element with this name. Where several elements have it, the writer takes the last. */
 export const lastFieldOf = (bytes: Buffer, start: number, name: string): Element | undefined =>
   fieldOf(bytes, start, name, true)
 

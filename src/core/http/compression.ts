@@ -1,5 +1,5 @@
 // Compresses large responses with Brotli or gzip, as the caller's Accept-Encoding allows (RFC 9110, section 12.5.3), and
-// gives the buffer of a response back to the serializer once it is compressed or sent.
+// gives the buffer of a response back to the writer once it is compressed or sent.
 import { pipeline, Readable } from 'node:stream'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, createBrotliCompress, createGzip, gzip } from 'node:zlib'

@@ -9,7 +9,7 @@ import { authorReferences, embed, embedAuthors } from './joins.js'
 import { defineResource, equal } from './resource.js'
 import type { Expression, Stage } from './stages.js'
 
-/** The field, or an empty array if it is missing or null. The serializer reports other values that are no arrays. */
+/** The field, or an empty array if it is missing or null. The writer reports other values that are no arrays. */
 const orEmpty = (field: string): Expression => ({ $ifNull: [`$${field}`, []] })
 
 /** Replaces each id in the array `field` by an object that holds it. */

@@ -12,7 +12,7 @@ const ofOrganisation = ({ organisation }: Scope, as: string): Expression => ({
 
 /**
  * Replaces the id in a field by its document, or removes the field if there is no such document. What is neither an id
- * nor null becomes an array, which the serializer refuses: an object in place of an id must not pass as the document.
+ * nor null becomes an array, which the writer refuses: an object in place of an id must not pass as the document.
  */
 export const embed =
   (from: CollectionName) =>

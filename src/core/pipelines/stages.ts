@@ -202,7 +202,7 @@ export const sortedSlice = ({ field, direction }: Order, { skip, limit }: Omit<S
 
 /**
  * Keeps the stored fields that a response schema names, and does the same for joined documents. An embedded object that
- * belongs to the document itself is kept whole: the serializer selects its fields and reports values that do not fit.
+ * belongs to the document itself is kept whole: the writer selects its fields and reports values that do not fit.
  * Call it once for each pipeline, not for each query.
  * @param references joined fields that still hold ids, which are kept as they are
  * @param named the schemas that a `$ref` may name

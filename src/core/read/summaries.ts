@@ -276,7 +276,7 @@ const bySize =
   (a: Group, b: Group): number =>
     dimensions.reduce((sum, { order }, i) => sum || order(a.values[i], b.values[i]), b.count - a.count)
 /** Those without a mean are last: all of them, if nothing is measured. */
-const rankOf = ({ mean }: Group): number => mean ?? Number.NEGATIVE_INFINITY
+const rankOf = ({ mean }: Group): number => mean ?? -Number.MAX_VALUE
 
 /** Makes percentiles of the numbers, which are dropped. */
 function* withPercentiles(groups: readonly Group[]): Generator<void, void> {

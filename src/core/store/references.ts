@@ -1,6 +1,6 @@
 // Replaces ids in the result of a query by their documents. Each document is fetched once, even if many rows refer to
 // it. An id without a document is removed, as a $lookup would. What is neither an id nor null becomes `false`, which the
-// serializer refuses: an object in place of an id must not pass as the document.
+// writer refuses: an object in place of an id must not pass as the document.
 import { ObjectId } from 'mongodb'
 import { Bson, BsonList, bsonDocument, type Element, elements } from '../bson/reader.js'
 import { fieldOf } from '../bson/values.js'

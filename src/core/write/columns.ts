@@ -93,7 +93,7 @@ export const tableOf = ({ schema, named }: Shown, format: ColumnFormat, question
   }
   /** The answers are written as JSON first, which finds what does not fit. */
   const answers = (property: TSchema, asked: Questions): Writer => {
-    const labels = asked.map(({ name }) => labelOf(name, Type.String(), 'text'))
+    const labels = asked.map(({ name }) => labelOf(name, Type.String(), 'text').split(ROW))
     functions = { ...functions, writeQuestions: writeQuestions(asked, labels, format, writeRow) }
     const writer = generator.writerOf(property)
     const check = `${writer.name}(input, type, at, output, to)`

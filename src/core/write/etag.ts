@@ -8,10 +8,13 @@ import { slices } from '../limits/work.js'
 /** How many bytes are hashed before other requests go on: about half a millisecond. */
 const STEP_BYTES = 512 * 1024
 
-/** Increase this version when the same documents are written in another way. test/core/write/etag.test.ts fails until you do. */
+/**
+ * Increase this version when the same documents are written in another way, so that callers do not keep the old response.
+ * test/core/write/etag.test.ts fails until you do.
+ */
 export const FORMAT = 4
 
-/** With another version callers do not keep the old response. A change of the schemas changes responses as well. */
+/** A change of the schemas changes responses as well. */
 const VERSION = hash('sha1', JSON.stringify([FORMAT, ...namedSchemas.values(), ...listedSchemas.values()])).slice(0, 8)
 
 /** A hash of many values, for the tag of what is in the cache. */

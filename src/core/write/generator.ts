@@ -85,7 +85,7 @@ export class CodeGenerator {
       case undefined:
         return any
       default:
-        throw new Error(`The serializer does not know the schema type ${schema.type}`)
+        throw new Error(`The writer does not know the schema type ${schema.type}`)
     }
   }
 

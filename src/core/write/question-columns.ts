@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto'
 import { Bson, type Bytes, type Element, elements } from '../bson/reader.js'
 import { type BareElement, itemsOf, lastFieldOf, present, stringOf } from '../bson/values.js'
-import { type ColumnFormat, ROW } from './columns.js'
+import type { ColumnFormat } from './columns.js'
 import { type Write, WrongValue } from './scalars.js'
 
 /** A question, and the name of its column. */
@@ -65,15 +65,18 @@ export const joinWords = (write: Write, input: Bytes, values: Iterable<BareEleme
   return to
 }
 
-/** Writes the columns of questions, whose answers have been checked. @param labels what stands before each of them */
+/**
+ * Writes the columns of questions, whose answers have been checked.
+ * @param labels what stands before each of them, in pieces between which the number of the row stands
+ */
 export const writeQuestions = (
   questions: readonly QuestionColumn[],
-  labels: readonly string[],
+  labels: readonly (readonly string[])[],
   { missing, raw, finish }: ColumnFormat,
   writeRow: (output: Bytes, to: number) => number,
 ): Write => {
   const columns = new Map(questions.map(({ question }, i) => [question, i]))
-  const befores = labels.map((label) => label.split(ROW).map((piece) => Buffer.from(piece)))
+  const befores = labels.map((pieces) => pieces.map((piece) => Buffer.from(piece)))
   const none = [Buffer.from(missing)]
   return (input, _type, at, output, begin) => {
     const { bytes } = input

@@ -2,6 +2,7 @@
 // of the schema alone, in its order, with `_id` as `id`. docs/serializer.md lists how each BSON type is written.
 import { compileFunction } from 'node:vm'
 import type { TSchema } from '@sinclair/typebox'
+import { JOINED_SUFFIX } from '../../../schemas/kit.js'
 import {
   Bson,
   type BsonDocument,
@@ -98,7 +99,9 @@ const located = (error: WrongValue, collection: string, bytes: Buffer): Error =>
     }
   }
   if (error.missing !== undefined) names.push(error.missing)
-  const found = new UnreadableDocument(record.collection, idOf(bytes, record.at), names.join('.'), error.message)
+  // A name beside an id is asked for by the id.
+  const field = names.join('.').replace(JOINED_SUFFIX, '')
+  const found = new UnreadableDocument(record.collection, idOf(bytes, record.at), field, error.message)
   return error instanceof WrongForFormat ? new UnfitForFormat(found.message) : found
 }
 

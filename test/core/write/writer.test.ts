@@ -510,7 +510,7 @@ t.test('A schema that the writer does not support is an error when it is compile
   const named = new Map<string, TSchema>()
   t.throws(() => compileDocuments({ schema: Type.Ref('Nobody'), named }), { message: 'No schema is named Nobody' })
   t.throws(() => compileDocuments({ schema: Type.Object({ a: Type.Date() }), named }), {
-    message: 'The serializer does not know the schema type Date',
+    message: 'The writer does not know the schema type Date',
   })
 })
 
