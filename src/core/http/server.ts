@@ -29,6 +29,8 @@ interface Connection {
   bytesRead: number
 }
 
+type BeginFirst = (begin: () => void) => void
+
 const open = new WeakMap<Server, Map<Socket, Connection>>()
 
 export const openConnections = (server: Server): number => open.get(server)?.size ?? 0
@@ -87,11 +89,7 @@ export const httpServer = (listener: RequestListener, maxConnections: number, id
 }
 
 const oneAtATime =
-  (
-    connections: ReadonlyMap<Socket, Connection>,
-    listener: RequestListener,
-    beginFirst: (begin: () => void) => void,
-  ): RequestListener =>
+  (connections: ReadonlyMap<Socket, Connection>, listener: RequestListener, beginFirst: BeginFirst): RequestListener =>
   (request, response) => {
     const { socket } = request
     const connection = connections.get(socket) as Connection

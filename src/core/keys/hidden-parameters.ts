@@ -7,18 +7,17 @@ import { annotationOf, type Hidden, hideable, isHidden } from '../../../schemas/
 import type { Without } from '../../../schemas/views.js'
 import { type ProblemError, problem } from '../problems/problems.js'
 
-export const hiddenParametersPlugin = fp(
-  async (app: FastifyInstance) => {
-    app.addHook('onRoute', (route) => {
-      const { querystring } = route.schema as { querystring: TObject }
-      if (!Object.values(querystring.properties).some(canTell)) return
-      route.preHandler = ({ scope: { without }, query }, _reply, next) => {
-        next(hiddenProblem(querystring, query as Values, without))
-      }
-    })
-  },
-  { name: 'hidden-parameters', fastify: '5.x', dependencies: ['key-auth'] },
-)
+const plugin = async (app: FastifyInstance) => {
+  app.addHook('onRoute', (route) => {
+    const { querystring } = route.schema as { querystring: TObject }
+    if (!Object.values(querystring.properties).some(canTell)) return
+    route.preHandler = ({ scope: { without }, query }, _reply, next) => {
+      next(hiddenProblem(querystring, query as Values, without))
+    }
+  })
+}
+const dependencies = ['key-auth']
+export const hiddenParametersPlugin = fp(plugin, { name: 'hidden-parameters', fastify: '5.x', dependencies })
 
 type Values = Readonly<Record<string, unknown>>
 

@@ -27,36 +27,34 @@ const BASIC_CHALLENGE = 'Basic realm="field-data-api", charset="UTF-8"'
 /** RFC 7617, section 2, forbids them in both parts. */
 const CONTROL = /\p{Cc}/u
 
-export const keyAuthPlugin = fp(
-  async (app: FastifyInstance, { keys }: { keys: Keys }) => {
-    app.decorateRequest('scope')
-    for (const reason of REFUSALS) app.metrics?.record('field_data.keys.refused', 0, { reason })
-    app.metrics?.observe('field_data.keys.ending', () => keys.ending(WARNING_MS))
-    const requireKey = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
-      const found = await keys.verify(keyIn(request.headers.authorization ?? ''), request.ip)
-      // The response is the same whatever is wrong, so that it reveals nothing about a key.
-      if ('refused' in found) {
-        request.refused = found
-        app.metrics?.record('field_data.keys.refused', 1, { reason: found.refused })
-        reply.header('www-authenticate', challenges(request))
-        throw problem(
-          'unauthorized',
-          'A valid API key is needed: Authorization: Bearer <API_KEY>, or HTTP Basic with the key as the password',
-        )
-      }
-      const ends = found.expiresAt?.getTime()
-      // A date of structured fields (RFC 9651), as in Deprecation.
-      if (ends !== undefined && ends - Date.now() < WARNING_MS)
-        reply.header('api-key-expires', `@${Math.floor(ends / 1000)}`)
-      request.scope = found
+const plugin = async (app: FastifyInstance, { keys }: { keys: Keys }) => {
+  app.decorateRequest('scope')
+  for (const reason of REFUSALS) app.metrics?.record('field_data.keys.refused', 0, { reason })
+  app.metrics?.observe('field_data.keys.ending', () => keys.ending(WARNING_MS))
+  const requireKey = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+    const found = await keys.verify(keyIn(request.headers.authorization ?? ''), request.ip)
+    // The response is the same whatever is wrong, so that it reveals nothing about a key.
+    if ('refused' in found) {
+      request.refused = found
+      app.metrics?.record('field_data.keys.refused', 1, { reason: found.refused })
+      reply.header('www-authenticate', challenges(request))
+      throw problem(
+        'unauthorized',
+        'A valid API key is needed: Authorization: Bearer <API_KEY>, or HTTP Basic with the key as the password',
+      )
     }
-    app.decorate('requireKey', async (request, reply) => {
-      if (reply.elapsedTime > LONG_MS) await requireKey(request, reply)
-    })
-    app.addHook('onRequest', requireKey)
-  },
-  { name: 'key-auth', fastify: '5.x' },
-)
+    const ends = found.expiresAt?.getTime()
+    // A date of structured fields (RFC 9651), as in Deprecation.
+    if (ends !== undefined && ends - Date.now() < WARNING_MS)
+      reply.header('api-key-expires', `@${Math.floor(ends / 1000)}`)
+    request.scope = found
+  }
+  app.decorate('requireKey', async (request, reply) => {
+    if (reply.elapsedTime > LONG_MS) await requireKey(request, reply)
+  })
+  app.addHook('onRequest', requireKey)
+}
+export const keyAuthPlugin = fp(plugin, { name: 'key-auth', fastify: '5.x' })
 
 /** What is given as a key; empty if there is nothing. */
 const keyIn = (authorization: string): string => {

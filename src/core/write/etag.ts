@@ -8,10 +8,7 @@ import { slices } from '../limits/work.js'
 /** How many bytes are hashed before other requests go on: about half a millisecond. */
 const STEP_BYTES = 512 * 1024
 
-/**
- * Increase this version when the same documents are written in another way, so that callers do not keep the old response.
- * test/core/write/etag.test.ts fails until you do.
- */
+/** Increase it when documents are written otherwise, so that nobody keeps an old response. A test fails until you do. */
 export const FORMAT = 4
 
 /** A change of the schemas changes responses as well. */

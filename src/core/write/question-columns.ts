@@ -65,10 +65,7 @@ export const joinWords = (write: Write, input: Bytes, values: Iterable<BareEleme
   return to
 }
 
-/**
- * Writes the columns of questions, whose answers have been checked.
- * @param labels what stands before each of them, in pieces between which the number of the row stands
- */
+/** Writes the columns of questions, whose answers have been checked. @param labels pieces around the number of the row */
 export const writeQuestions = (
   questions: readonly QuestionColumn[],
   labels: readonly (readonly string[])[],
