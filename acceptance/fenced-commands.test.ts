@@ -49,6 +49,7 @@ const ELSEWHERE: Record<string, string> = {
       'acceptance/partner-tools.test.ts runs it',
     ]),
   ),
+  'docs/from-a-form.md': 'acceptance/from-a-form.test.ts runs it',
   'docs/operating.md: docker compose up --build --detach': 'it needs Docker',
   'docs/operating.md: SELECT make_timestamp(time * 1000) AS ended, ip, userAgent, method, operation, id, format, query, rows, bytes,':
     'acceptance/partner-tools.test.ts runs it',

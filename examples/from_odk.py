@@ -55,7 +55,7 @@ def read_form(file, language):
     settings, languages = sheets["settings"][0], [name for name in sheets["survey"][0] if re.match("label(::|$)", name)]
     wanted = [name for name in languages if name.removeprefix("label::") == (language or settings["default_language"])]
     if not {"type", "name"} <= {*sheets["survey"][0]} or language and not wanted:
-        raise SystemExit(f"{file}: the sheet survey has no columns type and name, or no {language}; allowed are {', '.join([*sheets['survey'][0]]) or 'XLSForms'}")
+        raise SystemExit(f"{file}: the sheet survey has no columns type and name, or no {language}; allowed are {', '.join(languages).replace('label::', '') or 'XLSForms'}")
     lists, path, wanted, name = defaultdict(dict), [], (wanted or languages or [""])[0], settings["form_id"] or settings["id_string"] or Path(file).stem
     form = SimpleNamespace(id=name, repeats={(): settings["form_title"] or name}, questions=[], languages=[None, *languages])
     for row in [row for row in sheets["choices"] if row["list_name"]]:
@@ -140,7 +140,7 @@ def main(form, *files, organisation, agent="", id="", language="", missing="", w
         left = {name: "columns that are no answers" if question or IDLE.fullmatch(name.lower()) else "columns left out, which the form does not have"
                 for name, (question, *_), is_kept in zip(names, columns, kept) if name and not is_kept and name not in [agent, id]}
         for why in sorted({*left.values()}):
-            print(f"{table}: {why}: {', '.join(name for name in left if left[name] == why)}", file=sys.stderr)
+            print(f"{table}: {why}: {', '.join(name for name in left if left[name] == why)}")
         for number, row in enumerate(rows, 2):
             where, said, cells, there = f"{table}, row {number}", defaultdict(str), defaultdict(dict), {}
             if any(row[len(names):]):
@@ -173,8 +173,8 @@ def main(form, *files, organisation, agent="", id="", language="", missing="", w
                 entry |= {"duration": (times[1] - times[0]).total_seconds()} if len(times) == 2 else {}
             dated = {"createdAt": entry["createdAt"], "updatedAt": entry["createdAt"]}
             if not repeat and agent and (code := said[f"?{agent}"] or said[agent.lower()]):
-                name = next((each.choices[0].get(code, code) for each in form.questions if each.name == agent), code)
-                entry["agent"] = f"{organisation}-agent-{code}"
+                texts, codes, _ = next((each.choices for each in form.questions if each.name == agent), ({}, {}, ""))
+                entry["agent"], name = f"{organisation}-agent-{codes.get(code, code)}", texts.get(codes.get(code, code), code)
                 agents.setdefault(entry["agent"], {"id": entry["agent"], "status": "active", "firstName": name, "lastName": "", "location": [], **dated})
             if entry["id"] in entries:
                 raise SystemExit(f"{where}: {entry['id']} is the id of a row before; allowed is --id=NAME of a column whose values differ")
@@ -190,11 +190,11 @@ def main(form, *files, organisation, agent="", id="", language="", missing="", w
     for name, records in [("forms", forms), ("agents", agents), ("entries", entries)]:
         Path(f"{name}.ndjson").write_text("".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records.values()), encoding="utf-8")
         print(f"{name}.ndjson has {len(records)} {name}")
-    print(*[f"{number} {note}\n" for note, number in (+notes).items()], sep="", end="", file=sys.stderr)
+    print(*[f"{number} {note}\n" for note, number in (+notes).items()], sep="", end="")
 
 
 if __name__ == "__main__":
     options = dict(each.removeprefix("--").partition("=")[::2] for each in sys.argv[1:] if each.startswith("--"))
-    if not {"organisation"} <= {*options} <= {"organisation", "agent", "id", "language", "missing", "without"}:
+    if len(sys.argv) < len(options) + 3 or not {"organisation"} <= {*options} <= {"organisation", "agent", "id", "language", "missing", "without"}:
         raise SystemExit(__doc__)
     main(*[each for each in sys.argv[1:] if not each.startswith("--")], **options)
