@@ -20,23 +20,24 @@ from openpyxl import load_workbook
 
 TYPES = {"select_one": "singleChoice", "select_multiple": "multiChoice", "rank": "multiChoice", "integer": "number", "decimal": "number", "range": "number"}
 UNASKED = "note start end today deviceid subscriberid simserial phonenumber username email audit background-audio xml-external csv-external".split()
-IDLE = re.compile(r"_.*|.+_url|set-of-.+|(meta\W)?(instance(id|name)|audit|rootuuid)|formhub.uuid|(parent_)?key|submi(tter|ssion).+|attachments.+"
-                  "|status|reviewstate|deviceid|edits|formversion|start|end|today")
+IDLE = re.compile(r"_.*|.+_url|set-of-.+|meta\W.+|instance(id|name)|formhub.uuid|(parent_)?key|submi(tter|ssion).+|attachments.+|(review)?stat(e|us)|edits|formversion")
 PLACE = {"Latitude": "latitude", "Longitude": "longitude", "Altitude": "altitude", "Accuracy": "precision"}
 
 
 def tables_of(file):
     """The tables of a file, by what a message calls them: the names of their columns, and their rows of texts."""
     try:
-        if file.endswith(".xlsx"):  # it keeps 3 as 3.0, and a day as a time
-            tables = {f"{file}, sheet {sheet.title}": [["" if cell is None else cell if isinstance(cell, str) else re.sub(r"(\.0| 00:00:00)$", "", str(cell))
-                                                        for cell in row] for row in sheet.values] for sheet in load_workbook(file, read_only=True, data_only=True)}
+        if file.endswith(".xlsx"):  # it keeps 3 as 3.0, and a day as a time; what a sheet says of its size may be wrong
+            tables = {f"{file}, sheet {sheet.title}":
+                      [["" if cell is None else cell if isinstance(cell, str) else re.sub(r"(\.0| 00:00:00)$", "", str(cell)) for cell in row]
+                       for row in sheet.values] for sheet in load_workbook(file, read_only=True, data_only=True) if sheet.reset_dimensions() is None}
         else:
             lines = [*open(file, encoding="utf-8-sig", newline="")]
             tables = {file: [*csv.reader(lines, delimiter=max(",;\t", key=re.sub(r'"[^"]*("|$)', "", lines[0]).count))]}
     except Exception as error:
         raise SystemExit(f"{file} cannot be read ({error}); allowed are an XLSX and a CSV in UTF-8")
-    return {table: ([" ".join(name.split()) for name in rows[0]], [row for row in rows[1:] if any(row)]) for table, rows in tables.items() if rows}
+    return {table: ([" ".join(name.split()) for name in rows[0]], [row + [""] * (len(rows[0]) - len(row)) for row in rows[1:] if any(row)])
+            for table, rows in tables.items() if rows}
 
 
 def apart(names, labels, language):
@@ -55,7 +56,7 @@ def read_form(file, language):
     settings, languages = sheets["settings"][0], [name for name in sheets["survey"][0] if re.match("label(::|$)", name)]
     wanted = [name for name in languages if name.removeprefix("label::") == (language or settings["default_language"])]
     if not {"type", "name"} <= {*sheets["survey"][0]} or language and not wanted:
-        raise SystemExit(f"{file}: the sheet survey has no columns type and name, or no {language}; allowed are {', '.join(languages).replace('label::', '') or 'XLSForms'}")
+        raise SystemExit(f"{file}: its sheet survey has no type and name, or no {language}; allowed are {', '.join(languages).replace('label::', '') or 'XLSForms'}")
     lists, path, wanted, name = defaultdict(dict), [], (wanted or languages or [""])[0], settings["form_id"] or settings["id_string"] or Path(file).stem
     form = SimpleNamespace(id=name, repeats={(): settings["form_title"] or name}, questions=[], languages=[None, *languages])
     for row in [row for row in sheets["choices"] if row["list_name"]]:
@@ -131,16 +132,16 @@ def main(form, *files, organisation, agent="", id="", language="", missing="", w
         repeat = max(fitting, key=lambda each: len(each[-1]), default=None) if forms else ()
         if repeat is None:
             raise SystemExit(f"{table}: its name ends with that of no repeat; allowed are {', '.join(each[-1] for each in form.repeats if each) or 'none'}")
-        if unknown := {*without, agent, id} - {"", *names, *(each.name for each in form.questions)}:
-            raise SystemExit(f"{table}: no column and no question is called {', '.join(unknown)}; allowed are {', '.join(names)}")
-        columns = [*columns_of(form, names, repeat)]
+        columns, known = [*columns_of(form, names, repeat)], {each.name for each in form.questions}
+        others = {agent, id} - {name for name, (question, *_) in zip(names, columns) if not question} if not repeat else set()
+        if unknown := (without | others) - known - {""}:
+            raise SystemExit(f"{table}: no question or other column is {', '.join(unknown)}; allowed are {', '.join([*known, *names])}")
         labelled = {question.at for question, _, by_label in columns if by_label}
         kept = [bool(question) and question.kind not in UNASKED and question.name not in {*without, agent} for question, *_ in columns]
         place = min([(each.kind, each.at) for (each, *_), is_kept in zip(columns, kept) if is_kept and "geopoint" in each.kind], default=("", None))[1]
-        left = {name: "columns that are no answers" if question or IDLE.fullmatch(name.lower()) else "columns left out, which the form does not have"
+        left = {name: "columns that are no answers" if question or name.lower() in UNASKED or IDLE.fullmatch(name.lower()) else "left out, as the form does not have them"
                 for name, (question, *_), is_kept in zip(names, columns, kept) if name and not is_kept and name not in [agent, id]}
-        for why in sorted({*left.values()}):
-            print(f"{table}: {why}: {', '.join(name for name in left if left[name] == why)}")
+        print(*[f"{table}: {why}: {', '.join(name for name in left if left[name] == why)}\n" for why in sorted({*left.values()})], sep="", end="")
         for number, row in enumerate(rows, 2):
             where, said, cells, there = f"{table}, row {number}", defaultdict(str), defaultdict(dict), {}
             if any(row[len(names):]):
@@ -157,8 +158,7 @@ def main(form, *files, organisation, agent="", id="", language="", missing="", w
                     raise SystemExit(f"{where}, column {name}: {text!r} cannot be read; allowed are times such as 2025-03-14T09:26:53+01:00, and degrees")
             sent, parent = said["submissiondate"] or said["_submission_time"], parents.get((repeat[:-1], said["parent_key"] or said["_parent_index"] or None))
             if not (parent if repeat else said["start"] or sent or said["end"] or said["today"]):
-                allowed = "PARENT_KEY or _parent_index of a row above" if repeat else "time in start, end, today, SubmissionDate or _submission_time"
-                raise SystemExit(f"{where}: there is no {allowed}; it must have one")
+                raise SystemExit(f"{where}: it needs {'PARENT_KEY or _parent_index of a row above' if repeat else 'start, end, today, SubmissionDate or _submission_time'}")
             if repeat:
                 count[parent["id"], repeat] += 1
                 entry = {field: value for field, value in parent.items() if field not in ["duration", "location"]}
