@@ -48,6 +48,9 @@ const SURVEY = [
   ['integer', 'people', 'How many people use it?', 'Combien de personnes ?'],
   ['end_group', null, null, null],
   ['date', 'since', 'Since when?', 'Depuis quand ?'],
+  // Side by side, with one label.
+  ['integer', 'dug', 'Year', 'Année'],
+  ['integer', 'mended', 'Year', 'Année'],
   ['geopoint', 'place', 'Where is the well?', 'Où est le puits ?'],
   ['image', 'photo', 'A photo of the well', 'Une photo du puits'],
   ['select_one scale', 'taste', 'How good is it, from 1 to 3?', 'Est-elle bonne, de 1 à 3 ?'],
@@ -98,6 +101,8 @@ const SUBMITTED: readonly Submission[] = [
       uses_other: 'Bricks',
       people: '12',
       since: '2019-05-01',
+      dug: '2001',
+      mended: '2015',
       place: '12.01 8.51 480.5 4.2',
       photo: 'well 1.jpg',
       taste: '1',
@@ -110,7 +115,7 @@ const SUBMITTED: readonly Submission[] = [
   },
   {
     uuid: '3f0c1f0a-0000-4000-8000-000000000002',
-    answers: { ...usual, enumerator: '8', source: 'well', uses: 'drinking', people: '-99', taste: '3' },
+    answers: { ...usual, enumerator: '8', source: 'well', uses: 'drinking', people: '-99', mended: '2020', taste: '3' },
     members: [],
   },
   { uuid: '3f0c1f0a-0000-4000-8000-000000000003', answers: usual, members: [{ name: 'Esi', age: '0' }] },
@@ -271,6 +276,8 @@ kobo('labels as values alone', { several: 'both', values: 2 })
 const QUESTIONS: Record<string, string> = {
   source_other: 'If other, please specify (source_other)',
   uses_other: 'If other, please specify (uses_other)',
+  dug: 'Year (dug)',
+  mended: 'Year (mended)',
 }
 const TYPES: Record<string, string> = { integer: 'number', select_one: 'singleChoice', select_multiple: 'multiChoice' }
 const isMissing = (value: string) => value === '-99'
@@ -373,6 +380,18 @@ t.test('with another language, questions and choices have its labels', { skip },
     { question: 'Si autre, précisez (source_other)' },
     { question: 'À quoi sert-elle ?', answer: ['Laver', 'Autre usage'] },
   ])
+})
+
+t.test('of questions with one label, that behind the column before is taken', { skip }, async (t) => {
+  const cwd = t.testdir()
+  const [main] = tables({ several: 'both', header: 1, values: 1 }, false)
+  const first = (main[0] as string[]).indexOf('If other, please specify')
+  const table = main.map((row) => row.filter((_, at) => at !== first))
+  await put(cwd, { 'form.xlsx': FORM, 'wells.csv': csvOf(table, ';') })
+  await convert(cwd, 'form.xlsx', 'wells.csv', ...OPTIONS)
+  const entries = readFileSync(join(cwd, 'entries.ndjson'), 'utf8')
+  t.match(entries, '"question": "If other, please specify (uses_other)", "answer": "Bricks"')
+  t.notMatch(entries, 'source_other')
 })
 
 t.test('the agent may be a column beside the questions, and the id a question', { skip }, async (t) => {
