@@ -401,7 +401,7 @@ t.test(
   'what is too long is cut, and says how much there is and how to ask for less',
   { skip: leftToGate },
   async (t) => {
-    const { app, store, keyOf } = await testApp(t, { fill: fillTenants })
+    const { app, store, keyOf } = await testApp(t, { fill: fillTenants, settings: { TOTAL_MAX_AGE_MS: '0' } })
     const { call, ask } = await assistant(t, app, await keyOf(A))
     const text = 'x'.repeat(5000)
     const answers = (count: number, answer: (n: number) => string) =>

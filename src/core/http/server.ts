@@ -19,7 +19,7 @@ const QUIET_MS = 10
 const MAX_LOOKS = 100
 /** During a longer turn of the event loop, connections come unseen. */
 const SHORT_TURN_MS = 2
-/** First requests wait while each turn brings a connection, but no longer than so many turns. So many of them begin in a turn. */
+/** First requests wait while connections come in turns in a row, but no longer than so many. So many of them begin in a turn. */
 const [MOST_TURNS, MOST_BEGUN] = [500, 10]
 
 interface Connection {
@@ -47,7 +47,7 @@ export const httpServer = (listener: RequestListener, maxConnections: number, id
       connectionsCheckingInterval: CHECK_INTERVAL_MS,
       keepAliveTimeout: KEEP_ALIVE_MS,
     },
-    oneAtATime(connections, listener, (begin) => (isLooking ? held.push(begin) : begin())),
+    oneAtATime(connections, listener, (begin) => (turns > 1 ? held.push(begin) : begin())),
   )
   // Node takes over one connection in a turn of the event loop, so turns stay short until all that came are here. By then many
   // callers who come and leave have gone, and their requests never begin.
