@@ -32,7 +32,7 @@ interface Plain {
 
 /** Numbers differ in their last digits, because every library has its own logarithm. */
 const rounded = (value: unknown): unknown =>
-  typeof value === 'number' && !Number.isInteger(value) ? Number(value.toPrecision(9)) : value
+  typeof value === 'number' && !Number.isSafeInteger(value) ? Number(value.toPrecision(9)) : value
 
 const compare = async (t: Test, { get }: TestApp, organisation: string, minEntries: number, zone: string) => {
   const file = join(t.testdir(), 'entries.ndjson')
