@@ -76,11 +76,18 @@ async function* linesIn(chunks: AsyncIterable<Buffer>): AsyncGenerator<{ bytes?:
   yield line()
 }
 
+/** What other programs write for numbers that are none. */
+const NO_NUMBER = /[:[,]\s*(NaN|-?Infinity)\b/
+
 const read = (text: string, schema: TObject, organisation: string): Omit<Line, 'number' | 'size'> => {
   let record: unknown
   try {
     record = JSON.parse(text)
   } catch (error) {
+    if (!/^\s*[{[]/.test(text))
+      return { error: 'is not a JSON object, so the file may be a CSV: examples/from_odk.py makes lines of one' }
+    const [, name] = NO_NUMBER.exec(text) ?? []
+    if (name !== undefined) return { error: `has ${name}, which JSON has not: leave the field out` }
     return { error: `is not valid JSON: ${(error as Error).message}` }
   }
   if (typeof record !== 'object' || record === null || Array.isArray(record)) return { error: 'is not a JSON object' }
@@ -155,6 +162,8 @@ const messageOf = ({ type, path, message, schema }: ValueError, date: string): s
   if (KindGuard.IsDate(schema)) return `${field}: must be ${date}, from the year 0001 to 9999 in UTC`
   if (KindGuard.IsUnion(schema) && schema.anyOf.every(KindGuard.IsLiteral))
     return `${field}: must be one of ${schema.anyOf.map((literal) => literal.const).join(', ')}`
+  if (KindGuard.IsUnion(schema) && schema.anyOf.some(KindGuard.IsArray))
+    return `${field}: must be a text or a list of texts, such as "34"`
   if (type === ValueErrorType.StringPattern && schema.description) return `${field}: ${schema.description}`
   return `${field}: ${message.charAt(0).toLowerCase()}${message.slice(1)}`
 }

@@ -98,15 +98,16 @@ export const loadCommand: MakeCommand = ({ result, tell, open, stopped }) =>
       if (!(await stat(file).catch(failUnreadable)).isFile())
         throw new CommandError(`${file} is not a regular file: it is read twice`)
       const checked = await check(store, target, lines(), stop).catch(failUnreadable)
-      const { count, done, errors, missing, digests } = checked
+      const { count, done, errors, missing, repeated, digests } = checked
       if (count === 0) throw new CommandError(`${file} has no lines`)
-      tell(...(errors.count > 0 ? errors : missing).listed)
+      tell(...(errors.count > 0 ? [errors] : [missing, repeated]).flatMap(({ listed }) => listed))
       if (errors.count > 0) throw new CommandError(`Nothing was written. Invalid lines: ${errors.count} of ${count}`)
       const missingText = remove
         ? `Ids that ${organisation} never had: ${missing.count}`
         : `References to records that ${organisation} does not have: ${missing.count}`
       if (isStrict && missing.count > 0) throw new CommandError(`Nothing was written. ${missingText}`)
       if (missing.count > 0) tell(missingText)
+      if (repeated.count > 0) tell(`Entries that answer a question twice, which is one column: ${repeated.count}`)
 
       let written = 0
       const interrupted = (cause: string): never => {
@@ -145,14 +146,30 @@ const write = (store: Store, { mode, collection, organisation }: Target, lines: 
   return store.remove(collection, organisation, ids)
 }
 
+/** What is found in lines. The same text is listed once, with the number of the lines that have it. */
 class Findings {
   count = 0
-  readonly listed: string[] = []
+  readonly #first = new Map<string, { readonly line: number; more: number }>()
 
-  add(text: string): void {
+  add(line: number, text: string): void {
     this.count += 1
-    if (this.count <= MAX_LISTED) this.listed.push(text.slice(0, MAX_TEXT_LENGTH))
+    const shown = text.slice(0, MAX_TEXT_LENGTH)
+    const known = this.#first.get(shown)
+    if (known !== undefined) known.more += 1
+    else if (this.#first.size < MAX_LISTED) this.#first.set(shown, { line, more: 0 })
   }
+
+  get listed(): string[] {
+    const more = (lines: number) => (lines === 0 ? '' : `, and ${lines} more lines alike`)
+    return Array.from(this.#first, ([text, first]) => `line ${first.line}: ${text}${more(first.more)}`)
+  }
+}
+
+/** The first question of an entry that has several answers, and how many. */
+const repeatedIn = ({ answers = [] }: { answers?: readonly { readonly question: string }[] }) => {
+  const counts = new Map<string, number>()
+  for (const { question } of answers) counts.set(question, (counts.get(question) ?? 0) + 1)
+  return [...counts].find(([, count]) => count > 1)
 }
 
 /** Tells whether the second reading of a batch is what the first one has checked. */
@@ -165,6 +182,7 @@ const check = async (store: Store, target: Target, batches: AsyncIterable<readon
   const done = new Set<number>()
   const errors = new Findings()
   const missing = new Findings()
+  const repeated = new Findings()
   const digests: string[] = []
   let count = 0
   for await (const batch of batches) {
@@ -176,7 +194,7 @@ const check = async (store: Store, target: Target, batches: AsyncIterable<readon
     })
     const storedById = new Map(found.map((document) => [document._id as unknown, document as StoredDocument]))
     for (const { number, document, error } of batch) {
-      const invalid = (text: string) => errors.add(`line ${number}: ${text}`)
+      const invalid = (text: string) => errors.add(number, text)
       const id = document?._id
       const stored = storedById.get(id)
       const isOwn = stored?.organisation === organisation
@@ -185,21 +203,23 @@ const check = async (store: Store, target: Target, batches: AsyncIterable<readon
       else if (seen.has(id)) invalid(`id: ${id} is already in line ${seen.get(id)}`)
       else if (mode === 'delete') {
         if (!isOwn) done.add(number)
-        if (!isOwn && !isDeleted) missing.add(`line ${number}: id: ${organisation} has no ${id} in ${collection}`)
+        if (!isOwn && !isDeleted) missing.add(number, `id: ${organisation} has no ${id} in ${collection}`)
       } else if (stored !== undefined && !isDeleted) {
         const { [CHANGED_AT]: _, [former.project]: _projects, [former.form]: _forms, ...record } = stored
-        if (!isOwn) invalid(`id: ${id} belongs to another organisation`)
+        if (!isOwn) invalid(`id: ${id} is that of another organisation: ids are shared, so put yours before them`)
         else if (isDeepStrictEqual(record, document)) done.add(number)
         else if (mode === 'insert')
           invalid(`id: ${id} already exists in ${collection} as another record; use --upsert to replace it`)
       }
       seen.set(id, number)
+      const [question, times] = repeatedIn(document ?? {}) ?? []
+      if (question !== undefined) repeated.add(number, `answers: ${JSON.stringify(question)} has ${times} answers`)
     }
     if (mode === 'delete') continue
     for (const { number, text } of await missingReferences(store, collection, organisation, batch))
-      missing.add(`line ${number}: ${text}`)
+      missing.add(number, text)
   }
-  return { count, done, errors, missing, digests }
+  return { count, done, errors, missing, repeated, digests }
 }
 
 type StoredDocument = Readonly<Record<string, unknown>>

@@ -59,6 +59,29 @@ transcripts(t, {
       exit 1`,
     after: { entries: [{ _id: 'taken', duration: 999 }] },
   },
+  'what is wrong in the same way in many lines is said once, and a question with several answers is no error': {
+    before: { organisations },
+    files: {
+      csv: 'id,status\nentry-1,new\nentry-2,new\n',
+      numbers: ['a', 'b', 'c'].map((_id) => line({ _id, duration: 'NaN' }).replace('"NaN"', 'NaN')).join('\n'),
+      twice: line({ answers: ['1', '2', '3'].map((answer) => ({ type: 'text', question: 'Other?', answer })) }),
+    },
+    lines: `
+      $ load <dir>/csv ${into}
+      2> line 1: is not a JSON object, so the file may be a CSV: examples/from_odk.py makes lines of one, and 2 more lines alike
+      2> Nothing was written. Invalid lines: 3 of 3
+      exit 1
+      $ load <dir>/numbers ${into}
+      2> line 1: has NaN, which JSON has not: leave the field out, and 2 more lines alike
+      2> Nothing was written. Invalid lines: 3 of 3
+      exit 1
+      $ load <dir>/twice ${into}
+      …
+      2> line 1: answers: "Other?" has 3 answers
+      …
+      2> Entries that answer a question twice, which is one column: 1
+      Wrote 1 to entries`,
+  },
   'a file that cannot be read or has no lines, and an organisation that does not exist, are errors': {
     before: { organisations },
     files: { file: line(), blank: '\n \n' },
@@ -84,8 +107,8 @@ transcripts(t, {
     files: { file: [...Array(2).fill(line({ _id: `\u2066\u202e${'x'.repeat(498)}` })), '\u001b[2J'].join('\n') },
     lines: `
       $ load <dir>/file ${into}
-      2> line 2: id: \\u2066\\u202e${'x'.repeat(486)}
-      2> line 3: is not valid JSON: …
+      2> line 2: id: \\u2066\\u202e${'x'.repeat(494)}
+      2> line 3: is not a JSON object, so the file may be a CSV: examples/from_odk.py makes lines of one
       …
       exit 1`,
   },
@@ -163,8 +186,8 @@ transcripts(t, {
       .map(
         (mode) => `
       $ load <dir>/file ${into}${mode}
-      2> line 1: id: live belongs to another organisation
-      2> line 2: id: dead belongs to another organisation
+      2> line 1: id: live is that of another organisation: ids are shared, so put yours before them
+      2> line 2: id: dead is that of another organisation: ids are shared, so put yours before them
       2> Nothing was written. Invalid lines: 2 of 3
       exit 1`,
       )
@@ -313,7 +336,8 @@ t.test('a load that is told to stop says what was written', async (t) => {
 
 t.test('of thousands of invalid lines the first 100 are listed and all are counted', async (t) => {
   const { load } = await prepareLoad(t)
-  const { lines } = await load('[]\n'.repeat(3000), ...intoEntries)
+  const text = Array.from({ length: 3000 }, (_, n) => `{"id":"e","field${n}":1}\n`).join('')
+  const { lines } = await load(text, ...intoEntries)
   t.equal(lines.length, 101)
   t.equal(lines[100], '2> Nothing was written. Invalid lines: 3000 of 3000')
 })
