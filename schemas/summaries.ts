@@ -237,6 +237,11 @@ export const Question = Type.Object(
       description: 'The types that it has in entries.',
       examples: [['singleChoice']],
     }),
+    values: literals(['number', 'date', 'text'], {
+      title: 'AnswerValues',
+      description:
+        'What all answers are: numbers, days or times (ISO 8601), or else texts. An entry with several answers makes them texts.',
+    }),
     position: Type.Number({ description: 'Its mean place in the entries, from 1.', examples: [1] }),
     answered: Type.Integer({ description: 'How many entries have an answer to it.', examples: [118] }),
     distinct: Type.Integer({
@@ -255,6 +260,7 @@ export const Question = Type.Object(
   },
 )
 export type Question = Static<typeof Question>
+export type Values = Question['values']
 
 export const Questions = Type.Object(
   {

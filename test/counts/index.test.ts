@@ -1005,6 +1005,7 @@ t.test('odd answers are counted as far as they say something', async (t) => {
         {
           question: 'Q',
           types: [],
+          values: 'text',
           answered: 1,
           distinct: 2,
           choices: [

@@ -1,10 +1,11 @@
 // The questions that were observed in entries, with their answers.
-import type { Question } from '../../../schemas/summaries.js'
+import type { Question, Values } from '../../../schemas/summaries.js'
 import type { BsonDocument } from '../bson/reader.js'
-import { fieldOf, instantIn, memoryOf } from '../bson/values.js'
+import { fieldOf, instantIn, memoryOf, numberIn } from '../bson/values.js'
 import { firstOf, runInSlices, slices } from '../limits/work.js'
 import { entries as resource } from '../pipelines/entries.js'
 import { invalidParameter } from '../problems/problems.js'
+import { timeIn } from '../validation/instant.js'
 import { hashOf } from '../write/etag.js'
 import { questionKey } from '../write/question-columns.js'
 import { answersOf, MAX_QUESTIONS, typeOf, wordsOf } from './question-keys.js'
@@ -34,11 +35,22 @@ class Counted {
   answered = 0
   first = Number.POSITIVE_INFINITY
   last = Number.NEGATIVE_INFINITY
+  /** What all answers so far are. It is text where an entry has several. */
+  values: Values | undefined
 
   constructor(readonly question: string) {}
+
+  see(values: Values): void {
+    this.values = this.values === undefined || this.values === values ? values : 'text'
+  }
 }
 
 type Answered = Map<Counted, Set<string>>
+
+const valuesOf = (word: string): Values => {
+  if (numberIn(word) !== undefined) return 'number'
+  return timeIn(word) === undefined ? 'text' : 'date'
+}
 
 /** Counts the questions of entries, up to a limit, with `hasWords` their answers too. A text says what is too much. */
 export const observe = async (reader: Reader, filters: object, hasWords: boolean, limit?: number) => {
@@ -79,6 +91,7 @@ export const observe = async (reader: Reader, filters: object, hasWords: boolean
       entries += 1
       const created = instantIn(bytes, fieldOf(bytes, 0, 'createdAt'))
       const answered: Answered = new Map()
+      const seen = new Set<Counted>()
       let place = 0
       for (const { question, at } of answersOf(bytes)) {
         place += 1
@@ -92,8 +105,10 @@ export const observe = async (reader: Reader, filters: object, hasWords: boolean
           counted.types.add(type)
           texts += memoryOf(type)
         }
-        for (const word of hasWords ? wordsOf(bytes, at) : []) {
-          if (word !== undefined) answer(counted, word, created, answered)
+        for (const word of wordsOf(bytes, at)) {
+          if (word) counted.see(seen.has(counted) ? 'text' : valuesOf(word))
+          if (word) seen.add(counted)
+          if (hasWords && word !== undefined) answer(counted, word, created, answered)
           if (isSliceOver(word)) yield
         }
       }
@@ -141,7 +156,8 @@ const byCount = ([a, count]: [string, number], [b, other]: [string, number]): nu
 function* shownOf(all: readonly Counted[]): Generator<void, { questions: Question[]; bytes: number }> {
   const questions: Question[] = []
   let left = MAX_SHOWN
-  for (const [i, { question, types, words, distinct, asked, places, answered, given, first, last }] of all.entries()) {
+  for (const [i, counted] of all.entries()) {
+    const { question, types, values = 'text', words, distinct, asked, places, answered, given, first, last } = counted
     let share = Math.floor(left / (all.length - i))
     left -= share
     const choices: Question['choices'] = []
@@ -155,6 +171,7 @@ function* shownOf(all: readonly Counted[]): Generator<void, { questions: Questio
       key: questionKey(question),
       question,
       types: [...types].sort(),
+      values,
       position: places / asked,
       answered,
       distinct,

@@ -2,6 +2,7 @@
 import type { Interval } from '../../../schemas/ogc.js'
 
 const INSTANT = /^(\d{4}-\d\d-\d\d)T((?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d)(?:\.(\d+))?(Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/i
+const ANSWERED = /^(\d{4}-\d\d-\d\d)(?:T(\d\d:\d\d)(:\d\d(?:\.\d+)?)?(Z|[+-]\d\d:\d\d)?)?$/
 const DAY = /^(\d{4}-\d\d-\d\d)T?$/
 const DAY_MS = 86_400_000
 
@@ -13,6 +14,12 @@ export const instantOf = (text: string): Date | undefined => {
   const [, day, time, fraction = '', zone] = INSTANT.exec(text) ?? []
   if (day === undefined || zone === undefined || !isDay(day)) return undefined
   return new Date(`${day}T${time}.${fraction.slice(0, 3).padEnd(3, '0')}${zone.toUpperCase()}`)
+}
+
+/** The time that an answer is: a day, or one with a time, which is in UTC if it has no zone. */
+export const timeIn = (text: string): Date | undefined => {
+  const [, day, minutes = '00:00', seconds = ':00', zone = 'Z'] = ANSWERED.exec(text) ?? []
+  return day === undefined ? undefined : instantOf(`${day}T${minutes}${seconds}${zone}`)
 }
 
 /** Whether a text `YYYY-MM-DD` is a day. Date alone would read the 30th of February as the 1st of March. */
