@@ -174,7 +174,7 @@ export const CheckedAgents = response(
   'Agents: the greatest lower bound of `flagged` first, then those whose answers are alike.',
 )
 
-const { zone, names } = SummaryQuery.properties
+const { zone, names, missing } = SummaryQuery.properties
 const parameters = {
   checks: choosing(
     Type.Object(Object.fromEntries(agentChecks.map((name) => [name, name === 'place' ? place(expected) : expected]))),
@@ -194,6 +194,7 @@ const parameters = {
   ),
   zone: { ...zone, description: 'Time zone of the days of an agent (IANA), such as `Africa/Lagos`.' },
   names,
+  missing,
 }
 const filters = {
   ...entryFilters,
@@ -209,6 +210,8 @@ export interface ChecksQuery {
   readonly minEntries: number
   readonly zone: string
   readonly names?: 'true' | 'false'
+  readonly missing?: readonly string[]
+  readonly form?: string
   readonly agent?: string
   readonly page?: number
   readonly perPage?: number

@@ -146,6 +146,15 @@ export const MAX_TOP = 10_000
 const KEY = '[\\da-f]{12}'
 const BY = `one or two of ${names.join(', ')}, and with form the key of a question`
 
+/** Of counts, questions and checks. */
+export const missing = several(Type.String({ maxLength: 100 }), {
+  maxItems: 20,
+  uniqueItems: true,
+  description:
+    'Answers that count as none, separated by commas, such as `-99,-88,NA`. Only with the entries of one form.',
+  examples: [['-99']],
+})
+
 const parameters = {
   by: inWords(
     BY,
@@ -182,6 +191,7 @@ const parameters = {
       }),
     ),
   ),
+  missing,
   none: filter(
     literals(['true', 'false'], {
       title: 'TrueOrFalse',

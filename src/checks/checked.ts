@@ -4,7 +4,7 @@ import { entries } from '../core/pipelines/entries.js'
 import { tookTooLong } from '../core/problems/problems.js'
 import { onTimeout } from '../core/read/cost.js'
 import { changesIn } from '../core/read/local-time.js'
-import { withQuestions } from '../core/read/question-keys.js'
+import { missingOf, withQuestions } from '../core/read/question-keys.js'
 import { type Reader, WAIT_BETWEEN_MS } from '../core/read/reader.js'
 import { jobsOf } from '../core/workers/pool.js'
 import { ENTRY_BYTES, tooMuch } from './entries.js'
@@ -26,6 +26,7 @@ const openChecks = jobsOf<ChecksOptions>(new URL('./job.js', import.meta.url))
  * @throws the problem `invalid_parameter` if they are too many or too large
  */
 export const checkedEntries = async (reader: Reader, query: ChecksQuery, shown?: string) => {
+  const missing = missingOf(query)
   const { agent, minEntries, zone, ...filters } = await withQuestions(reader, query)
   const conditions = entries.conditions(filters)
   const isVisible = !reader.scope.without?.includes('places')
@@ -40,7 +41,7 @@ export const checkedEntries = async (reader: Reader, query: ChecksQuery, shown?:
     const needs = ENTRY_BYTES * size + most
     const changes = await changesIn(zone)
     return shared.ticket.reserving(needs, async () => {
-      const job = openChecks({ checks, minEntries, size, most, changes, shown })
+      const job = openChecks({ checks, minEntries, size, most, changes, shown, missing })
       // An entry that was added after they were counted is not paid for.
       const added = shared.each(selection, (rows) => job.add(rows).then(() => false), { limit: size, needs })
       const ended = added.then(() => shared.large(() => job.end(), WAIT_BETWEEN_MS))
@@ -49,7 +50,7 @@ export const checkedEntries = async (reader: Reader, query: ChecksQuery, shown?:
     })
   }
   return reader
-    .cached({ of: 'checks', conditions, checks, minEntries, zone, shown }, check)
+    .cached({ of: 'checks', conditions, checks, minEntries, zone, shown, missing }, check)
     .catch(onTimeout(() => tookTooLong(': a narrower filter, such as createdSince or form, may help')))
 }
 

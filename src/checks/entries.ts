@@ -69,7 +69,11 @@ export class Entries {
   /** About how much memory the texts and numbers of answers take. */
   bytes = 0
 
-  constructor(readonly size: number) {
+  /** @param missing the answers that count as none */
+  constructor(
+    readonly size: number,
+    readonly missing: readonly string[] = [],
+  ) {
     const numbers = () => new Float64Array(size).fill(Number.NaN)
     ;[this.created, this.durations, this.longitudes, this.latitudes] = [numbers(), numbers(), numbers(), numbers()]
     ;[this.ids, this.formOf, this.agentOf] = [new Array(size), new Array(size), new Array(size)]
@@ -147,7 +151,7 @@ export class Entries {
 
   #answer(bytes: Buffer, at: number): ReturnType<typeof answerIn> {
     const written = bytes.toString('latin1', at, documentEnd(bytes, at))
-    const known = this.#known.get(written) ?? answerIn(bytes, at)
+    const known = this.#known.get(written) ?? answerIn(bytes, at, this.missing)
     if (this.#known.size === MOST_KNOWN) this.#known.clear()
     if (written.length <= KNOWN_LENGTH) this.#known.set(written, known)
     return known
@@ -155,8 +159,8 @@ export class Entries {
 }
 
 /** What an answer says, whatever its form: `said` is undefined if it says nothing. */
-const answerIn = (bytes: Buffer, at: number) => {
-  const words = [...wordsOf(bytes, at)].filter((word) => word)
+const answerIn = (bytes: Buffer, at: number, missing: readonly string[]) => {
+  const words = [...wordsOf(bytes, at)].filter((word) => word && !missing.includes(word))
   const question = stringOf(bytes, fieldOf(bytes, at, 'question')) ?? ''
   const isChosen = CHOSEN.includes(typeOf(bytes, at) ?? '')
   const choice = isChosen ? words.join('\0') : undefined

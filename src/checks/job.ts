@@ -20,10 +20,12 @@ export interface ChecksOptions {
   readonly changes: readonly Change[]
   /** If it is given, no other agent has rows. */
   readonly shown: string | undefined
+  /** The answers that count as none. */
+  readonly missing?: readonly string[]
 }
 
-export const open = ({ checks, minEntries, size, most, changes, shown }: ChecksOptions): Job => {
-  const entries = new Entries(size)
+export const open = ({ checks, minEntries, size, most, changes, shown, missing }: ChecksOptions): Job => {
+  const entries = new Entries(size, missing)
   return {
     get held() {
       return ENTRY_BYTES * size + entries.bytes

@@ -3,7 +3,7 @@ import { Type } from '@sinclair/typebox'
 import { IdParams } from '../../schemas/common.js'
 import { mediaTypes } from '../../schemas/exports.js'
 import { select, strict } from '../../schemas/kit.js'
-import { MAX_TOP, Questions, Summary, SummaryFileQuery, SummaryQuery } from '../../schemas/summaries.js'
+import { MAX_TOP, missing, Questions, Summary, SummaryFileQuery, SummaryQuery } from '../../schemas/summaries.js'
 import { type Asked, fileNameOf, type RowsAnswer, type ValueAnswer } from '../core/door/answer.js'
 import type { Capability, Route } from '../core/door/capability.js'
 import { attached, commonProblems, FILE, tagged } from '../core/door/responses.js'
@@ -109,11 +109,14 @@ const { entries, forms, projects } = resources
 const QUESTIONS =
   'The questions that the entries of the form have, with their answers and how often these were given. It is what was observed: no form definitions are stored, so a choice that nobody took is not there.'
 
-const getFormQuestions = async (reader: Reader, { params }: Pick<Asked, 'params'>) => {
+const getFormQuestions = async (
+  reader: Reader,
+  { params, query }: Pick<Asked<{ readonly missing?: readonly string[] }>, 'params' | 'query'>,
+) => {
   const id = params.id as string
   const isVisible = isInScope('forms', reader.scope)
   if (isVisible) await reader.record(forms, id, projectionOf(forms, reader.scope.without, {}, 'record'))
-  const { questions, entries, asOf, bytes, hash } = await formQuestions(reader, id)
+  const { questions, entries, asOf, bytes, hash } = await formQuestions(reader, id, query.missing?.toSorted())
   if (!isVisible && entries === 0) throw notFound(forms)
   return {
     value: { success: true, data: questions, _metadata: { entries, asOf: asOf.toISOString() } },
@@ -157,7 +160,7 @@ const routes: readonly Route[] = [
     description: QUESTIONS,
     tag: 'Forms',
     params: IdParams('form'),
-    query: strict({}),
+    query: strict({ missing }, { explode: false }),
     response: Questions,
     problems: [...commonProblems, 'not_found', 'response_too_large'],
     headers: tagged,
@@ -209,7 +212,7 @@ const tools: Capability['tools'] = {
     takes: { form, question: Type.Optional({ ...form, description: 'Words of its text, or its key.' }) },
     gives: { total, questions: rows },
     async call({ reader }, { form, question }) {
-      const { data, _metadata } = (await getFormQuestions(reader, { params: { id: String(form) } })).value
+      const { data, _metadata } = (await getFormQuestions(reader, { params: { id: String(form) }, query: {} })).value
       // It has become the keys of all questions that it may mean.
       const keys = question as readonly string[] | undefined
       const questions = keys === undefined ? data : data.filter(({ key }) => keys.includes(key))

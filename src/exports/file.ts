@@ -83,7 +83,7 @@ const hasQuestions = ({ exported: { name }, format, listing: { form, fields } }:
 
 /** All questions of the entries that a listing matches, in the order of their mean place in the entries. */
 const questionsOf = async (reader: Reader, listing: ExportListing): Promise<Asked[]> => {
-  const observed = await observe(reader, listing, false, listing.limit)
+  const observed = await observe(reader, listing, { limit: listing.limit })
   if (typeof observed !== 'string') return observed.questions.map(({ question, values }) => ({ question, values }))
   throw invalidParameter('form', `has entries with ${observed}, too many for a column each; export the answers instead`)
 }

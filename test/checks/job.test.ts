@@ -52,6 +52,19 @@ t.test('an entry whose id is no text is left out, and one without a date or an a
   )
 })
 
+t.test('answers that stand for none are no answers, also where they make entries alike', async (t) => {
+  const answers = (n: number, age: string) =>
+    ['A', 'B', 'C', 'D', 'E'].map((question) => ({ type: 'number', question, answer: question === 'E' ? age : `${n}` }))
+  const given = ['-99', '30', 'NA', '31'].map((age, n) => entry(`e${n}`, { answers: answers(Math.floor(n / 2), age) }))
+  const found = async (missing: string[]) => {
+    const job = await opened(5, { missing, checks: ['incomplete', 'copy', 'number'], minEntries: 5 })
+    job.add([...given, entry('e4', { answers: answers(0, '-99') })])
+    return resultOf(job.end().bytes).shown.map(({ id, flags }: { id: string; flags: object[] }) => [id, flags.length])
+  }
+  t.same(await found([]), [['e4', 1]], 'two with the same code are copies')
+  t.same(await found(['-99', 'NA']), [], 'four answers are too few')
+})
+
 t.test('a row that is too long to be kept hides none behind it, and of one agent alone its own are kept', async (t) => {
   const long = 'l'.repeat(5_000_000)
   const given = [entry('b', flagged), entry(long, flagged), entry('c', { ...flagged, agent: 'other' })]

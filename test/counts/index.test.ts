@@ -631,6 +631,44 @@ t.test('what was answered is measured as a number, and equal groups are in the o
   t.same([wrong, order], [[], expected])
 })
 
+t.test('answers that stand for none count as none', async (t) => {
+  const given = ['-99', '5', 'NA', ['-99', '7'], '5.0', null, '']
+  const entries = given.map((answer, n) => ({
+    ...{ ...a.entry(n), form: a.form._id },
+    answers: [{ type: 'number', question: 'Age?', answer }],
+  }))
+  const fill = async (store: Store) => {
+    await store.insert('forms', [a.form])
+    await store.insert('entries', entries as never)
+  }
+  const { get } = await testApp(t, { fill })
+  const [form, key, missing] = [a.form._id, keyOf('Age?'), 'missing=-99,NA']
+  const ask = async (path: string) => (await get(`/v1/${path}`, A)).json()
+  const counted = async (query: string) => (await ask(`summaries/entries?form=${form}&${query}`)).data
+  const all = await counted(`measure=${key}`)
+  const [{ count, answer }] = await counted(`measure=${key}&${missing}`)
+  t.match([all, count, answer], [[{ answer: { count: 3, min: -99 } }], 7, { count: 3, min: 5, max: 7 }])
+  const rows = (await counted(`by=${key}&${missing}`)).map((row: Record<string, unknown>) => [row[key], row.count])
+  t.same(rows, [
+    [null, 3],
+    ['5', 1],
+    ['5.0', 1],
+    ['7', 1],
+    ['', 1],
+  ])
+  const questions = async (query: string) => (await ask(`forms/${form}/questions?${query}`)).data
+  t.match(await questions(''), [{ values: 'text', answered: 6, distinct: 6 }])
+  t.match(await questions(missing), [{ values: 'number', answered: 4, distinct: 4 }])
+  for (const path of ['summaries/entries?by=status', 'checks/entries?minEntries=20', 'checks/agents.csv?minEntries=20'])
+    t.match(await ask(`${path}&${missing}`), {
+      detail: 'missing has answers of one form, so it must be given with form',
+      errors: [{ name: 'missing' }],
+    })
+  t.match(await ask(`forms/${form}/questions?missing=${Array.from({ length: 21 }, (_, n) => n)}`), {
+    errors: [{ name: 'missing', message: /20/ }],
+  })
+})
+
 t.test('comments stay in the database when numbers are measured', async (t) => {
   const store = testStore(t)
   let bytes = 0
@@ -1015,7 +1053,7 @@ t.test('odd answers are counted as far as they say something', async (t) => {
           others: 0,
           ...times,
         },
-        { question: 'Q2', types: ['t'], answered: 0, distinct: 0, choices: [], others: 0 },
+        { question: 'Q2', types: ['t'], values: 'text', answered: 0, distinct: 0, choices: [], others: 0 },
       ],
       String(createdAt),
     )

@@ -74,22 +74,34 @@ export const numbersTo = (question: string): Expression => {
   return answersTo(question, [{ $lt: [text, BEHIND_NUMBERS] }])
 }
 
-function* wordsIn(bytes: Buffer, answers: Element | undefined) {
-  for (const answer of elements(bytes, (answers as Element).at)) yield* textsOf(bytes, answer)
+const isGiven = (missing: readonly string[]) => (word: string | undefined) =>
+  word === undefined || !missing.includes(word)
+
+function* wordsIn(bytes: Buffer, answers: Element | undefined, missing: readonly string[]) {
+  for (const answer of elements(bytes, (answers as Element).at))
+    for (const word of textsOf(bytes, answer)) if (isGiven(missing)(word)) yield word
 }
 
 /** The first number that the answers of an entry to a question give: a number alone, or in a list of one. */
-export const numberOfAnswers = (bytes: Buffer, answers: Element): number | undefined => {
+export const numberOfAnswers = (bytes: Buffer, answers: Element, missing: readonly string[]): number | undefined => {
   for (const answer of elements(bytes, answers.at)) {
-    const number = numberOfWords([...textsOf(bytes, answer)])
+    const number = numberOfWords([...textsOf(bytes, answer)].filter(isGiven(missing)))
     if (number !== undefined) return number
   }
   return undefined
 }
 
 /** What `by` names. The question is the text of the one that it names, if it names one. */
-export const dimensionOf = async (name: string, zone: string, question?: string): Promise<Dimension> => {
-  if (question !== undefined) return { name, group: answersTo(question), order: byAnswer, valuesIn: wordsIn }
+export const dimensionOf = async (
+  name: string,
+  zone: string,
+  question?: string,
+  missing: readonly string[] = [],
+): Promise<Dimension> => {
+  if (question !== undefined) {
+    const valuesIn: Dimension['valuesIn'] = (bytes, answers) => wordsIn(bytes, answers, missing)
+    return { name, group: answersTo(question), order: byAnswer, valuesIn }
+  }
   const [field, detail] = name.split(':') as [string, string?]
   if (detail === undefined) return { name, group: `$${field}`, isIndexed: true, order, valuesIn: textIn }
   if (field === 'createdAt') {

@@ -52,8 +52,16 @@ const valuesOf = (word: string): Values => {
   return timeIn(word) === undefined ? 'text' : 'date'
 }
 
-/** Counts the questions of entries, up to a limit, with `hasWords` their answers too. A text says what is too much. */
-export const observe = async (reader: Reader, filters: object, hasWords: boolean, limit?: number) => {
+/** Counts the questions of entries, up to a limit, with `hasWords` their answers too. A text says what is too much. @param missing answers that count as none */
+export const observe = async (
+  reader: Reader,
+  filters: object,
+  {
+    hasWords = false,
+    limit,
+    missing = [],
+  }: { hasWords?: boolean; limit?: number | undefined; missing?: readonly string[] },
+) => {
   const all = new Map<string, Counted>()
   /** How many entries were read, and how much memory the texts of questions and types take. */
   let [entries, texts] = [0, 0]
@@ -106,6 +114,7 @@ export const observe = async (reader: Reader, filters: object, hasWords: boolean
           texts += memoryOf(type)
         }
         for (const word of wordsOf(bytes, at)) {
+          if (word !== undefined && missing.includes(word)) continue
           if (word) counted.see(seen.has(counted) ? 'text' : valuesOf(word))
           if (word) seen.add(counted)
           if (hasWords && word !== undefined) answer(counted, word, created, answered)
@@ -137,10 +146,10 @@ export const observe = async (reader: Reader, filters: object, hasWords: boolean
 }
 
 /** The questions of a form by their mean place. If they are too many, it throws the problem `invalid_parameter`. */
-export const formQuestions = (reader: Reader, form: string) =>
-  reader.cached({ of: 'questions', form }, async (shared) => {
+export const formQuestions = (reader: Reader, form: string, missing: readonly string[] = []) =>
+  reader.cached({ of: 'questions', form, missing }, async (shared) => {
     const asOf = new Date()
-    const observed = await observe(shared, { form }, true)
+    const observed = await observe(shared, { form }, { hasWords: true, missing })
     if (typeof observed === 'string') throw invalidParameter('id', `has ${observed}`, 'path')
     const { questions, bytes } = await runInSlices(shownOf(observed.questions))
     const hash = await runInSlices(hashOf(questions))

@@ -34,6 +34,13 @@ export const wordsOf = (entry: Buffer, at: number): Iterable<string | undefined>
   return answer === undefined ? [] : textsOf(entry, answer)
 }
 
+/** The answers that count as none, in one order. Without a form it throws the problem `invalid_parameter`. */
+export const missingOf = ({ missing = [], form }: { readonly missing?: readonly string[]; readonly form?: string }) => {
+  if (missing.length > 0 && form === undefined)
+    throw invalidParameter('missing', 'has answers of one form, so it must be given with form')
+  return missing.toSorted()
+}
+
 export const isKey = (text: string): boolean => /^[\da-f]{12}$/.test(text)
 
 /** The texts of questions, by scope, form and key. A key stands for one text for ever. */

@@ -12,7 +12,7 @@ import { onTimeout } from './cost.js'
 import { type Dimension, dimensionOf, type GroupValue, numberOfAnswers, numbersTo, order } from './dimensions.js'
 import { duration, NOTHING } from './expressions.js'
 import { bucketOf, middleOf, type Percentiles, percentilesOf } from './percentiles.js'
-import { isKey, questionOf, withQuestions } from './question-keys.js'
+import { isKey, missingOf, questionOf, withQuestions } from './question-keys.js'
 import type { Reader } from './reader.js'
 
 type Parameters = Omit<SummaryQuery, 'top'> & { readonly top?: number | undefined }
@@ -32,11 +32,11 @@ const SUMS = ['sum', 'min', 'max'] as const
 type Sum = (typeof SUMS)[number]
 
 /** The numbers of a group of the database, middles of buckets or answers, each with its count. What is no number is undefined. */
-function* numbersIn(bytes: Buffer): Generator<[number | undefined, number], void> {
+function* numbersIn(bytes: Buffer, missing: readonly string[]): Generator<[number | undefined, number], void> {
   const pairs = fieldOf(bytes, 0, 'numbers')
   for (const pair of pairs === undefined ? [] : elements(bytes, pairs.at)) {
     const [what, count] = [...elements(bytes, pair.at)] as [Element, Element]
-    const number = what.type === Bson.array ? numberOfAnswers(bytes, what) : middleOf(numberOf(bytes, what))
+    const number = what.type === Bson.array ? numberOfAnswers(bytes, what, missing) : middleOf(numberOf(bytes, what))
     yield [number, numberOf(bytes, count) as number]
   }
 }
@@ -101,6 +101,8 @@ interface Counting {
   readonly dimensions: readonly Dimension[]
   /** The duration that is measured of an entry, or the answers to the question that is. */
   readonly number: Expression | undefined
+  /** The answers that count as none. */
+  readonly missing: readonly string[]
   /** What the database finds of numbers besides how often each is there. It cannot read those in texts. */
   readonly sums: readonly Sum[]
 }
@@ -108,18 +110,19 @@ interface Counting {
 /** Counts entries. Questions that the form does not have, and too many groups, throw `invalid_parameter`. */
 export const summaryOf = async (reader: Reader, parameters: Parameters): Promise<CountedEntries> => {
   const { by = [], form, zone, measure, none, top } = parameters
+  const missing = missingOf(parameters)
   const filters = await withQuestions(reader, parameters)
   const dimensions: Dimension[] = []
   for (const name of by) {
     const question = isKey(name) ? await questionOf(reader, form, name, 'by') : undefined
-    dimensions.push(await dimensionOf(name, zone, question))
+    dimensions.push(await dimensionOf(name, zone, question, missing))
   }
   const question = measure && isKey(measure) ? await questionOf(reader, form, measure, 'measure') : undefined
   const conditions = entries.conditions(filters)
   const ofEntry = measure === 'duration' ? duration : undefined
   const number = question === undefined ? ofEntry : numbersTo(question)
   const sums = question === undefined ? SUMS : []
-  const counting: Counting = { conditions: Object.values(conditions), dimensions, number, sums }
+  const counting: Counting = { conditions: Object.values(conditions), dimensions, number, missing, sums }
   const largestFirst = bySize(dimensions)
   const inOrder = (a: Group, b: Group) => rankOf(b) - rankOf(a) || largestFirst(a, b)
   const count = async (shared: Reader): Promise<LargestGroups> => {
@@ -133,7 +136,7 @@ export const summaryOf = async (reader: Reader, parameters: Parameters): Promise
   }
   const names = [...(parameters.by ? ['by'] : []), ...Object.keys(conditions)].join(', ')
   const tooLong = () => tookTooLong(`${names && ` for ${names}`}: a narrower filter may help`)
-  const key = { of: 'summary', conditions: counting.conditions, stages: stagesOf(counting) }
+  const key = { of: 'summary', conditions: counting.conditions, stages: stagesOf(counting), missing }
   const counted = await reader.cached(key, (shared) => shared.large(() => count(shared))).catch(onTimeout(tooLong))
   const absent = none === 'true' ? await absentIn(reader, by, counted, parameters) : []
   const largest = [...counted.largest, ...absent].slice(0, top)
@@ -202,7 +205,10 @@ const countedIn = async (reader: Reader, counting: Counting) => {
 type Counted = { readonly groups: readonly Group[]; readonly total: number }
 
 /** The groups of a response. Several of the database may become one, or one several. Undefined if one is nobody’s. */
-function* groupsIn({ documents }: BsonList, { dimensions, sums }: Counting): Generator<void, Counted | undefined> {
+function* groupsIn(
+  { documents }: BsonList,
+  { dimensions, missing, sums }: Counting,
+): Generator<void, Counted | undefined> {
   if (documents.length > MAX_GROUPS) throw tooManyGroups(MANY)
   const groups = new Map<string, Group>()
   let [total, values, characters] = [0, 0, 0]
@@ -228,7 +234,7 @@ function* groupsIn({ documents }: BsonList, { dimensions, sums }: Counting): Gen
     counts.count = numberOr(0, 'count')
     total += counts.count
     for (const name of sums) counts[name] = numberOr(name === 'sum' ? Number.NaN : counts[name], name)
-    for (const [number, count] of numbersIn(bytes)) {
+    for (const [number, count] of numbersIn(bytes, missing)) {
       if (isSliceOver()) yield
       if (number === undefined) continue
       counts.addNumber(number, count)

@@ -23,7 +23,7 @@ t.test(
         }
       },
     }
-    const observed = await observe(reader as unknown as Reader, {}, true)
+    const observed = await observe(reader as unknown as Reader, {}, { hasWords: true })
     t.equal(typeof observed === 'string' ? observed : observed.questions.length, 110)
     t.ok(most < 20_000_000, `${most} bytes more`)
   },
