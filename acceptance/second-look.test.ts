@@ -149,14 +149,17 @@ const hostile = async (store: Store, seed: number): Promise<void> => {
     '１２',
     900_000,
     'a',
+    '-99',
+    '-88',
+    '999',
   ]
   const made = Array.from({ length: integer(random, 0, 400) }, (_, n) => {
     const form = pick(random, ['usual', 'usual', 'equal', 'rare', `alone-${n}`, undefined])
     const agent = pick(random, ['sits', 'alike', 'x', 'y', 'z', 'v', undefined])
     const typed = (question: string) => ({
-      type: 'number',
+      type: pick(random, ['number', 'number', 'number', 'text']),
       question,
-      answer: pick(random, [one(50), String(one(50)), ...answers]),
+      answer: pick(random, [one(50), String(one(50)), String(one(9) ** 5), one(3), ...answers]),
     })
     const closed = (question: string) => ({
       type: pick(random, ['singleChoice', 'multiChoice']),

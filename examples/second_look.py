@@ -16,6 +16,7 @@ import pandas as pd
 
 CHECKS = ["short", "long", "copy", "incomplete", "number", "place"]
 CLOSED = ["singleChoice", "multiChoice"]
+CODES = [66, 77, 88, 96, 97, 98, 99, 666, 777, 888, 996, 997, 998, 999, 9999]  # with either sign
 NUMBER = r"(?=[\s\S]{1,100}\Z)[ \t\r\n]*-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?[ \t\r\n]*"
 
 
@@ -29,6 +30,12 @@ def quantile(values, part):
 def middle(values):
     median = quantile(values, 0.5)
     return median, 1.4826 * quantile(np.abs(values - median), 0.5)
+
+
+def is_usual(values, minimum):
+    """Which values so many have that they are no slip."""
+    count = values.map(values.value_counts())
+    return (count >= minimum) & (count * 100 >= len(values))
 
 
 def kilometres(x, y, longitude, latitude):
@@ -94,25 +101,36 @@ def check(entries, answers, minimum):
     for _, alike in entries[looked["copy"]].sort_values(["createdAt", "id"]).groupby(["form", "all"]):
         for row in alike.index[1:]:
             flag("copy", row, alike.id.iloc[0], n=len(alike))
+    ways = answers.groupby("row").question.agg(lambda each: json.dumps(sorted({*each}))).reindex(entries.index).fillna("")
     for _, form in entries.groupby("form"):
         if len(form) >= minimum:
-            least = quantile(form.answered, 0.5) / 2
+            least, is_way = quantile(form.answered, 0.5) / 2, is_usual(ways[form.index], minimum)
             looked["incomplete"][form.index] = True
-            for row, value in form.answered[form.answered < least].items():
+            for row, value in form.answered[(form.answered < least) & ~is_way].items():
                 flag("incomplete", row, value, (least, None), len(form))
-    is_number = ~answers.type.isin(CLOSED) & (answers.words.str.len() == 1) & answers.words.str[0].str.fullmatch(NUMBER)
+    is_number = ~answers.type.isin([*CLOSED, "text"]) & (answers.words.str.len() == 1) & answers.words.str[0].str.fullmatch(NUMBER)
     typed = answers[is_number.astype(bool)]
     typed = typed.assign(value=typed.words.str[0].astype(float))
     for (_, question), typed in typed[np.isfinite(typed.value)].groupby(["form", "question"]):
-        values = typed.value
-        low, high = quantile(values, 0.25), quantile(values, 0.75)
-        if len(typed) < minimum or low == high:
+        is_rarely_negative = (typed.value < 0).sum() * 20 <= len(typed)
+        is_code = (typed.value < 0) & (-typed.value).isin(CODES) & is_rarely_negative
+        values, bounds, key = typed.value[~is_code], (None, None), hashlib.sha256(question.encode()).hexdigest()[:12]
+        if len(typed) < minimum or (values % 1 == 0).all() and values.nunique() * 10 >= len(values) * 9:
             continue
-        bounds = low - 3 * (high - low), high + 3 * (high - low)
         looked["number"][typed.row] = True
-        for row, value in zip(typed.row, values):
-            if not bounds[0] <= value <= bounds[1]:
-                flag("number", row, value, bounds, len(typed), hashlib.sha256(question.encode()).hexdigest()[:12])
+        is_skewed = is_rarely_negative and quantile(values, 0.95) - quantile(values, 0.5) >= 3 * (quantile(values, 0.5) - quantile(values, 0.05))
+        of = values[values > 0] if is_skewed else values
+        low, high = (quantile(of, 0.25), quantile(of, 0.75)) if len(of) >= minimum else (0, 0)
+        if low < high:
+            far = (high / low) * (high / low) if is_skewed else 3 * (high - low)
+            low, high = (low / far, high * far) if is_skewed else (low - far, high + far)
+            is_shown = np.isfinite(low) and (low >= 0 or (values < 0).any()), np.isfinite(high)
+            bounds = low if is_shown[0] else None, high if is_shown[1] else None
+            is_far = ((values < low) | (values > high)) & ~((values == 0) & is_skewed) & ~is_usual(values, minimum)
+            for row, value in zip(typed.row[~is_code][is_far], values[is_far]):
+                flag("number", row, value, bounds, len(of), "code" if abs(value) in CODES else key)
+        for row, value in zip(typed.row[is_code], typed.value[is_code]):
+            flag("number", row, value, bounds, len(of), "code")
     is_placed = entries.x.notna() & entries.y.notna()
     looked["place"] = is_placed.to_numpy().copy()
     for _, form in entries.groupby("form"):

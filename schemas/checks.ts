@@ -15,8 +15,9 @@ const OF_ENTRIES = {
   short: 'It took much less time than the others of its form, or 0 or less.',
   long: 'It took much more time than the others of its form.',
   copy: 'All its answers are those of an earlier entry of its form.',
-  incomplete: 'It answers less than half of what the median entry of its form answers.',
-  number: 'A number is far outside the quartiles of its question.',
+  incomplete:
+    'It answers less than half of what the median entry of its form answers, and few have answered these questions alone.',
+  number: 'A number is far outside the quartiles of its question, or a code such as -99.',
   place:
     'Its place is missing, 0,0, exchanged, far from the others of its state, nowhere on earth, or one point that an agent repeats.',
 } as const
@@ -26,8 +27,8 @@ const SAMENESS = 'The answers of the agent to the closed questions of a form are
 export const agentChecks = [...entryChecks, 'sameness'] as const
 export type Check = (typeof agentChecks)[number]
 
-/** Why the check `place` flags an entry. */
-export const placeReasons = ['missing', 'zero', 'exchanged', 'far', 'repeated'] as const
+/** Why the check `place` flags an entry, and why `number` does if it is not for its size. */
+export const reasons = ['missing', 'zero', 'exchanged', 'far', 'repeated', 'code'] as const
 
 const expected = Type.Array(Type.Union([Type.Number(), Type.Null()]), {
   minItems: 2,
@@ -45,7 +46,11 @@ const Flag = Type.Object(
   {
     check: literals(entryChecks, { title: 'EntryCheck', description: 'The check that flags the entry.' }),
     reason: Type.Optional(
-      literals(placeReasons, { title: 'PlaceReason', description: 'Why `place` flags the entry. Only with `place`.' }),
+      literals(reasons, {
+        title: 'FlagReason',
+        description:
+          'Why `place` flags the entry. With `number` it is `code`: a number that stands for no answer, such as -99.',
+      }),
     ),
     key: Type.Optional(
       Type.String({ description: 'The key of the question, if there is one.', examples: ['3f9a0c11d2e4'] }),

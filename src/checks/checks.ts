@@ -12,6 +12,12 @@ const [MAX_FLAGS, MAX_OF_ENTRY] = [200_000, 100]
 const [BELOW, ABOVE, FAR_ALIKE] = [3, 3.5, 5]
 /** How many interquartile ranges outside of the quartiles are far. */
 const RANGES = 3
+/** What stands for no answer in many surveys, with either sign. */
+const CODES = new Set([66, 77, 88, 96, 97, 98, 99, 666, 777, 888, 996, 997, 998, 999, 9999])
+/** Numbers are rarely negative if one in so many is. They are ids if so many of ten differ, and skewed if one tail is so many times as long. */
+const [RARELY, IDS_OF_TEN, TAILS] = [20, 9, 3]
+/** What one in so many has is usual: no slip of somebody, and a way through the form. */
+const USUAL = 100
 /** A form usually has places if this share of its entries has. */
 const USUALLY = 0.9
 /** Which part of the places of a state are near: all but five, and never less or more than this. */
@@ -115,27 +121,55 @@ export class Findings {
   }
 
   #counts(rows: readonly number[]): void {
-    const { answered } = this.entries
+    const { answered, ways } = this.entries
     if (rows.length < this.minEntries) return
     const least = quantile(valuesIn(answered, rows), 0.5) / 2
+    const isWay = this.#usualIn(rows.map((row) => at(ways, row)))
     for (const row of rows) {
       this.look('incomplete', row)
-      if (at(answered, row) < least) this.flag('incomplete', row, at(answered, row), [least, null], rows.length)
+      if (at(answered, row) < least && !isWay(at(ways, row)))
+        this.flag('incomplete', row, at(answered, row), [least, null], rows.length)
     }
   }
 
   #numbers(text: string, { numbers, rows }: Question): void {
     if (numbers.length < this.minEntries) return
-    const values = Float64Array.from(numbers)
-    const [low, high] = [quantile(values, 0.25), quantile(values, 0.75)]
-    if (low === high) return
-    const [least, most] = [low - RANGES * (high - low), high + RANGES * (high - low)]
+    const isRarelyNegative = numbers.filter((value) => value < 0).length * RARELY <= numbers.length
+    const isMissing = (value: number) => isRarelyNegative && value < 0 && CODES.has(-value)
+    const values = Float64Array.from(numbers.filter((value) => !isMissing(value)))
+    const isId = new Set(values).size * 10 >= IDS_OF_TEN * values.length && values.every(Number.isInteger)
+    if (isId) return
+    const [first, middle, last] = [0.05, 0.5, 0.95].map((part) => quantile(values, part)) as [number, number, number]
+    const isSkewed = isRarelyNegative && last - middle >= TAILS * (middle - first)
+    const given = isSkewed ? values.filter((value) => value > 0) : values
+    const [low, high] = [0.25, 0.75].map((part) => quantile(given, part)) as [number, number]
+    const hasBounds = given.length >= this.minEntries && low < high
+    // Of skewed numbers it is two ranges of their logarithms, without a logarithm, whose last digit differs among programs.
+    const [range, ratio] = [RANGES * (high - low), (high / low) * (high / low)]
+    const [least, most] = isSkewed ? [low / ratio, high * ratio] : [low - range, high + range]
+    const isShown = Number.isFinite(least) && (least >= 0 || values.some((value) => value < 0))
+    const bounds: Bounds = hasBounds ? [isShown ? least : null, Number.isFinite(most) ? most : null] : NONE
+    const isUsual = this.#usualIn([...values])
+    const isFar = (value: number) =>
+      hasBounds && (value < least || value > most) && !(isSkewed && value === 0) && !isUsual(value)
     const beginning = ownText(text.slice(0, SHOWN).replace(/[\ud800-\udbff]$/, ''))
     const question = { key: questionKey(text), question: beginning }
     for (const [i, row] of rows.entries()) {
       const value = at(numbers, i)
       this.look('number', row)
-      if (value < least || value > most) this.flag('number', row, value, [least, most], rows.length, question)
+      if (!isMissing(value) && !isFar(value)) continue
+      const reason = CODES.has(Math.abs(value)) ? ({ reason: 'code' } as const) : {}
+      this.flag('number', row, value, bounds, given.length, { ...question, ...reason })
+    }
+  }
+
+  /** Tells of values whether so many are the same that none of these is a slip. */
+  #usualIn<T>(values: readonly T[]): (value: T) => boolean {
+    const counts = new Map<T, number>()
+    for (const value of values) counts.set(value, (counts.get(value) ?? 0) + 1)
+    return (value) => {
+      const count = counts.get(value) ?? 0
+      return count >= this.minEntries && count * USUAL >= values.length
     }
   }
 

@@ -16,6 +16,8 @@ const DIGEST = 12
 const [MOST_KNOWN, KNOWN_LENGTH] = [20_000, 500]
 /** The types of closed questions: their answers are chosen. */
 const CHOSEN = ['singleChoice', 'multiChoice']
+/** The type of open questions: digits in their answers are mostly names of something. */
+const OPEN = 'text'
 
 const helps = 'a narrower filter, such as createdSince or form, or fewer checks help'
 export const tooMuch = (fault: string) =>
@@ -62,6 +64,9 @@ export class Entries {
   readonly latitudes: Float64Array
   /** How many answers an entry has. */
   readonly answered: Uint32Array
+  /** The way through its form that an entry took: a number for each set of questions that have answers. */
+  readonly ways: Uint32Array
+  readonly #ways = new Map<string, number>()
   /** The rows with the same answers to the same form, if these are enough, by a digest: one row, or several. */
   readonly alike = new Map<string, number | number[]>()
   /** Answers by their bytes: most entries have answers that others have. */
@@ -78,6 +83,7 @@ export class Entries {
     ;[this.created, this.durations, this.longitudes, this.latitudes] = [numbers(), numbers(), numbers(), numbers()]
     ;[this.ids, this.formOf, this.agentOf] = [new Array(size), new Array(size), new Array(size)]
     this.answered = new Uint32Array(size)
+    this.ways = new Uint32Array(size)
   }
 
   add(bytes: Buffer): void {
@@ -112,11 +118,13 @@ export class Entries {
     }
 
     const said: string[] = []
+    const asked = new Set<string>()
     const answers = fieldOf(bytes, 0, 'answers')
     for (const at of answers?.type === Bson.array ? documentsIn(bytes, answers.at) : []) {
       const answer = this.#answer(bytes, at)
       if (answer.said === undefined) continue
       said.push(answer.said)
+      asked.add(answer.question)
       if (answer.choice === undefined && answer.number === undefined) continue
       const question = this.#in(form.questions, answer.question, () => ({ numbers: [], rows: [], chosen: new Map() }))
       if (answer.choice === undefined) {
@@ -131,8 +139,9 @@ export class Entries {
       }
     }
     this.answered[row] = said.length
+    this.ways[row] = this.#in(this.#ways, digestOf([...asked].sort()), () => this.#ways.size)
     if (said.length < LEAST_COPIED) return
-    const digest = hash('sha1', `${form.id}\n${said.join('\n')}`, 'base64url').slice(0, DIGEST)
+    const digest = digestOf([form.id, ...said])
     const first = this.alike.get(digest)
     if (typeof first === 'object') first.push(row)
     else this.alike.set(digest, first === undefined ? row : [first, row])
@@ -158,12 +167,16 @@ export class Entries {
   }
 }
 
+const digestOf = (texts: readonly (string | null)[]): string =>
+  hash('sha1', texts.join('\n'), 'base64url').slice(0, DIGEST)
+
 /** What an answer says, whatever its form: `said` is undefined if it says nothing. */
 const answerIn = (bytes: Buffer, at: number, missing: readonly string[]) => {
   const words = [...wordsOf(bytes, at)].filter((word) => word && !missing.includes(word))
   const question = stringOf(bytes, fieldOf(bytes, at, 'question')) ?? ''
-  const isChosen = CHOSEN.includes(typeOf(bytes, at) ?? '')
+  const type = typeOf(bytes, at) ?? ''
+  const isChosen = CHOSEN.includes(type)
   const choice = isChosen ? words.join('\0') : undefined
-  const number = isChosen ? undefined : numberOfWords(words)
+  const number = isChosen || type === OPEN ? undefined : numberOfWords(words)
   return { question, choice, number, said: words.length === 0 ? undefined : JSON.stringify([question, words]) }
 }

@@ -30,9 +30,9 @@ const usual = (n: number, changes: Changes = {}): Entry =>
     },
     answers: [
       ...['Source?', 'Owner?', 'Depth?', 'Cover?', 'Distance?'].map((question, i) => ({
-        ...{ type: 'singleChoice', question, answer: `choice ${(n * (i + 2)) % 5}` },
+        ...{ type: 'singleChoice', question, answer: `choice ${(n * (i + 2)) % (i === 4 ? 7 : 5)}` },
       })),
-      { type: 'number', question: 'How many?', answer: String(1 + n) },
+      { type: 'number', question: 'How many?', answer: String(1 + (n % 13)) },
     ],
     ...changes,
   }) as Entry
@@ -163,7 +163,7 @@ t.test('A number is far outside the quartiles of its question', async (t) => {
   const { flags } = await checked(t, [
     ...[asked('4000'), asked(4000), asked(['-4000.5']), asked('4000 or so'), asked(['4000', '1'])],
     ...[asked(Number.NaN), asked('4000', 'Other?'), asked('4000', 'How many?', 'singleChoice')],
-    ...Array.from({ length: 20 }, (_, n) => asked(String(n), long)),
+    ...Array.from({ length: 20 }, (_, n) => asked(String(n % 10), long)),
     asked('4000', long),
   ])
   const found = await flags('&checks=number')
@@ -312,7 +312,7 @@ t.test('An entry shows its first hundred flags, and hides neither those behind t
   const questions = Array.from({ length: 150 }, (_, n) => `Number ${n}?`)
   const numbers = (answer: (n: number) => string) =>
     questions.map((question, n) => ({ type: 'number', question, answer: answer(n) }))
-  const usual = Array.from({ length: 20 }, (_, row) => ({ answers: numbers((n) => String(row + n)) }))
+  const usual = Array.from({ length: 20 }, (_, row) => ({ answers: numbers((n) => String((row % (n % 2 === 0 ? 17 : 13)) + n)) }))
   const place = { location: { coordinates: { longitude: 0, lattitude: 0 } } }
   const { read } = await checked(t, [...usual, { ...place, answers: numbers(() => '9999') }, { duration: 0 }])
   const { data } = await read<CheckedEntry>(`entries?form=${a.form._id}&idFrom=usual&idTo=usuam`)

@@ -104,7 +104,7 @@ const fill = async (t: Test) => {
       duration: n < 5 ? 100_000 : 100 + (n % 9),
       agent: n % 2 === 0 ? 'agent1-a' : 'agent2-a',
       createdAt: new Date(Date.UTC(2025, 5, 1 + n)),
-      answers: [{ type: 'number', question: '=How many?', answer: n === 2 ? '99999' : String(n) }],
+      answers: [{ type: 'number', question: '=How many?', answer: n === 2 ? '99999' : String(n % 12) }],
     }),
   )
   const app = await testApp(t, {
