@@ -15,6 +15,7 @@ const OF_ENTRIES = {
   short: 'It took much less time than the others of its form, or 0 or less.',
   long: 'It took much more time than the others of its form.',
   copy: 'All its answers are those of an earlier entry of its form.',
+  repeated: 'Another entry has the same answers to the questions of `unique`. Only with it.',
   incomplete:
     'It answers less than half of what the median entry of its form answers, and few have answered these questions alone.',
   number: 'A number is far outside the quartiles of its question, or a code such as -99.',
@@ -63,7 +64,7 @@ const Flag = Type.Object(
     ),
     value: Type.Union([Type.Number(), Type.String(), Type.Null()], {
       description:
-        'What is flagged: the duration, how many answers there are, the number, for `copy` the id of the earlier entry, and for `place` kilometres, or how many entries the agent has at the point. Null where nothing is there, and for a place that is nowhere on earth.',
+        'What is flagged: the duration, how many answers there are, the number, for `copy` the id of the earlier entry, for `repeated` that of another one, and for `place` kilometres, or how many entries the agent has at the point. Null where nothing is there, and for a place that is nowhere on earth.',
       examples: [42],
     }),
     expected,
@@ -180,6 +181,7 @@ export const CheckedAgents = response(
 )
 
 const { zone, names, missing } = SummaryQuery.properties
+const key = Type.String({ pattern: '^[\\da-f]{12}$', examples: ['3f9a0c11d2e4'] })
 const parameters = {
   checks: choosing(
     Type.Object(Object.fromEntries(agentChecks.map((name) => [name, name === 'place' ? place(expected) : expected]))),
@@ -200,6 +202,17 @@ const parameters = {
   zone: { ...zone, description: 'Time zone of the days of an agent (IANA), such as `Africa/Lagos`.' },
   names,
   missing,
+  unique: several(key, {
+    maxItems: 3,
+    uniqueItems: true,
+    description:
+      'Keys of questions whose answers, taken together, one entry alone may have, such as the number of a household. Others are flagged `repeated`. Only with `form`.',
+  }),
+  questions: several(key, {
+    maxItems: 50,
+    uniqueItems: true,
+    description: 'Keys of the questions that `number` looks at. By default all. Only with `form`.',
+  }),
 }
 const filters = {
   ...entryFilters,
@@ -216,6 +229,8 @@ export interface ChecksQuery {
   readonly zone: string
   readonly names?: 'true' | 'false'
   readonly missing?: readonly string[]
+  readonly unique?: readonly string[]
+  readonly questions?: readonly string[]
   readonly form?: string
   readonly agent?: string
   readonly page?: number

@@ -46,6 +46,8 @@ const reasons = {
   incomplete: ({ value, expected: [least] }) =>
     `${digits(value)} answer${value === 1 ? '' : 's'} where ${digits(Math.ceil(least ?? 0))} or more are usual`,
   number: (flag) => `${figure(flag.value)} to ‘${isolated(short(flag.question ?? ''))}’, usual is ${usual(flag)}`,
+  code: ({ value, question }) => `${value} to ‘${isolated(short(question ?? ''))}’ looks like a code for no answer`,
+  twice: () => 'another entry has the same answers to questions where they must differ',
   missing: () => 'no place',
   zero: () => 'lies at 0, 0',
   exchanged: () => 'longitude and latitude look exchanged',
@@ -78,7 +80,10 @@ const entryBar = ({ id, form, formName, agent, agentName, createdAt, flags, flag
   ...{ value: id, count: 0 },
   label: [utc(createdAt), ...[nameOf(formName, form), nameOf(agentName, agent)].map(isolated)].join(' · '),
   words: [
-    ...flags.map((/** @type {Flag} */ flag) => reasons[flag.reason ?? flag.check]?.(flag) ?? flag.check),
+    ...flags.map(
+      (/** @type {Flag} */ flag) =>
+        reasons[flag.check === 'repeated' ? 'twice' : (flag.reason ?? flag.check)]?.(flag) ?? flag.check,
+    ),
     ...(flagCount > flags.length ? [`and ${digits(flagCount - flags.length)} more`] : []),
   ].join('; '),
 })

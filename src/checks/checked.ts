@@ -1,10 +1,10 @@
 // Which entries and agents need a second look.
-import { agentChecks, type ChecksQuery } from '../../schemas/checks.js'
+import { agentChecks, type Check, type ChecksQuery } from '../../schemas/checks.js'
 import { entries } from '../core/pipelines/entries.js'
 import { tookTooLong } from '../core/problems/problems.js'
 import { onTimeout } from '../core/read/cost.js'
 import { changesIn } from '../core/read/local-time.js'
-import { missingOf, withQuestions } from '../core/read/question-keys.js'
+import { missingOf, questionOf, withQuestions } from '../core/read/question-keys.js'
 import { type Reader, WAIT_BETWEEN_MS } from '../core/read/reader.js'
 import { jobsOf } from '../core/workers/pool.js'
 import { ENTRY_BYTES, tooMuch } from './entries.js'
@@ -27,11 +27,18 @@ const openChecks = jobsOf<ChecksOptions>(new URL('./job.js', import.meta.url))
  */
 export const checkedEntries = async (reader: Reader, query: ChecksQuery, shown?: string) => {
   const missing = missingOf(query)
+  const textsOf = async (name: 'unique' | 'questions') => {
+    const texts: string[] = []
+    for (const key of query[name] ?? []) texts.push(await questionOf(reader, query.form, key, name))
+    return texts
+  }
+  const [unique, questions] = [await textsOf('unique'), await textsOf('questions')]
   const { agent, minEntries, zone, ...filters } = await withQuestions(reader, query)
   const conditions = entries.conditions(filters)
   const isVisible = !reader.scope.without?.includes('places')
   const wanted = query.checks ?? agentChecks
-  const checks = agentChecks.filter((check) => wanted.includes(check) && (check !== 'place' || isVisible))
+  const isPossible = (check: Check) => (check !== 'place' || isVisible) && (check !== 'repeated' || unique.length > 0)
+  const checks = agentChecks.filter((check) => wanted.includes(check) && isPossible(check))
   const check = async (shared: Reader) => {
     const asOf = new Date()
     const selection = { ...shared.select(entries, { fields: FIELDS }), conditions }
@@ -41,7 +48,7 @@ export const checkedEntries = async (reader: Reader, query: ChecksQuery, shown?:
     const needs = ENTRY_BYTES * size + most
     const changes = await changesIn(zone)
     return shared.ticket.reserving(needs, async () => {
-      const job = openChecks({ checks, minEntries, size, most, changes, shown, missing })
+      const job = openChecks({ checks, minEntries, size, most, changes, shown, missing, unique, questions })
       // An entry that was added after they were counted is not paid for.
       const added = shared.each(selection, (rows) => job.add(rows).then(() => false), { limit: size, needs })
       const ended = added.then(() => shared.large(() => job.end(), WAIT_BETWEEN_MS))
@@ -50,7 +57,7 @@ export const checkedEntries = async (reader: Reader, query: ChecksQuery, shown?:
     })
   }
   return reader
-    .cached({ of: 'checks', conditions, checks, minEntries, zone, shown, missing }, check)
+    .cached({ of: 'checks', conditions, checks, minEntries, zone, shown, missing, unique, questions }, check)
     .catch(onTimeout(() => tookTooLong(': a narrower filter, such as createdSince or form, may help')))
 }
 

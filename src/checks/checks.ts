@@ -61,9 +61,10 @@ export class Findings {
   }
 
   find(): this {
-    const { forms, agents, states, alike } = this.entries
+    const { forms, agents, states, alike, same } = this.entries
     for (const form of forms.values()) this.#durations(form)
     for (const rows of alike.values()) typeof rows === 'number' ? this.look('copy', rows) : this.#copies(rows)
+    for (const rows of same.values()) this.#repeated([rows].flat())
     for (const { rows } of forms.values()) this.#counts(rows)
     for (const { questions } of forms.values()) for (const each of questions) this.#numbers(...each)
     for (const { rows } of forms.values()) this.#missing(rows)
@@ -117,6 +118,14 @@ export class Findings {
     for (const row of rows) {
       this.look('copy', row)
       if (row !== first) this.flag('copy', row, at(ids, first), NONE, rows.length)
+    }
+  }
+
+  #repeated(rows: readonly number[]): void {
+    for (const row of rows) {
+      this.look('repeated', row)
+      const other = rows.find((each) => each !== row)
+      if (other !== undefined) this.flag('repeated', row, at(this.entries.ids, other), NONE, rows.length)
     }
   }
 

@@ -4,6 +4,7 @@ import { Bson, documentEnd, documentsIn } from '../core/bson/reader.js'
 import { fieldOf, instantIn, memoryOf, numberOf, numberOfWords, stringOf } from '../core/bson/values.js'
 import { invalidParameter } from '../core/problems/problems.js'
 import { typeOf, wordsOf } from '../core/read/question-keys.js'
+import type { ChecksOptions } from './job.js'
 
 /** About how much memory an entry, a number and a map take, in bytes. */
 export const ENTRY_BYTES = 250
@@ -69,15 +70,16 @@ export class Entries {
   readonly #ways = new Map<string, number>()
   /** The rows with the same answers to the same form, if these are enough, by a digest: one row, or several. */
   readonly alike = new Map<string, number | number[]>()
+  /** The same for the answers to the questions that are unique, if an entry has answered all of them. */
+  readonly same = new Map<string, number | number[]>()
   /** Answers by their bytes: most entries have answers that others have. */
   readonly #known = new Map<string, ReturnType<typeof answerIn>>()
   /** About how much memory the texts and numbers of answers take. */
   bytes = 0
 
-  /** @param missing the answers that count as none */
   constructor(
     readonly size: number,
-    readonly missing: readonly string[] = [],
+    readonly options: Pick<ChecksOptions, 'missing' | 'unique' | 'questions'> = {},
   ) {
     const numbers = () => new Float64Array(size).fill(Number.NaN)
     ;[this.created, this.durations, this.longitudes, this.latitudes] = [numbers(), numbers(), numbers(), numbers()]
@@ -118,14 +120,16 @@ export class Entries {
     }
 
     const said: string[] = []
-    const asked = new Set<string>()
+    const asked = new Map<string, string>()
+    const { unique = [], questions = [] } = this.options
     const answers = fieldOf(bytes, 0, 'answers')
     for (const at of answers?.type === Bson.array ? documentsIn(bytes, answers.at) : []) {
       const answer = this.#answer(bytes, at)
       if (answer.said === undefined) continue
       said.push(answer.said)
-      asked.add(answer.question)
-      if (answer.choice === undefined && answer.number === undefined) continue
+      asked.set(answer.question, answer.said)
+      const isLookedAt = questions.length === 0 || questions.includes(answer.question)
+      if (answer.choice === undefined && (answer.number === undefined || !isLookedAt)) continue
       const question = this.#in(form.questions, answer.question, () => ({ numbers: [], rows: [], chosen: new Map() }))
       if (answer.choice === undefined) {
         question.numbers.push(answer.number as number)
@@ -139,12 +143,10 @@ export class Entries {
       }
     }
     this.answered[row] = said.length
-    this.ways[row] = this.#in(this.#ways, digestOf([...asked].sort()), () => this.#ways.size)
-    if (said.length < LEAST_COPIED) return
-    const digest = digestOf([form.id, ...said])
-    const first = this.alike.get(digest)
-    if (typeof first === 'object') first.push(row)
-    else this.alike.set(digest, first === undefined ? row : [first, row])
+    this.ways[row] = this.#in(this.#ways, digestOf([...asked.keys()].sort()), () => this.#ways.size)
+    if (said.length >= LEAST_COPIED) addTo(this.alike, digestOf([form.id, ...said]), row)
+    if (unique.length > 0 && unique.every((question) => asked.has(question)))
+      addTo(this.same, digestOf(unique.map((question) => asked.get(question) as string)), row)
   }
 
   /** What a map has for a key. What is new takes memory. */
@@ -160,11 +162,17 @@ export class Entries {
 
   #answer(bytes: Buffer, at: number): ReturnType<typeof answerIn> {
     const written = bytes.toString('latin1', at, documentEnd(bytes, at))
-    const known = this.#known.get(written) ?? answerIn(bytes, at, this.missing)
+    const known = this.#known.get(written) ?? answerIn(bytes, at, this.options.missing ?? [])
     if (this.#known.size === MOST_KNOWN) this.#known.clear()
     if (written.length <= KNOWN_LENGTH) this.#known.set(written, known)
     return known
   }
+}
+
+const addTo = (rows: Map<string, number | number[]>, digest: string, row: number): void => {
+  const first = rows.get(digest)
+  if (typeof first === 'object') first.push(row)
+  else rows.set(digest, first === undefined ? row : [first, row])
 }
 
 const digestOf = (texts: readonly (string | null)[]): string =>

@@ -22,10 +22,14 @@ export interface ChecksOptions {
   readonly shown: string | undefined
   /** The answers that count as none. */
   readonly missing?: readonly string[]
+  /** The questions whose answers only one entry may have, and those whose numbers are looked at: all, if it is empty. */
+  readonly unique?: readonly string[]
+  readonly questions?: readonly string[]
 }
 
-export const open = ({ checks, minEntries, size, most, changes, shown, missing }: ChecksOptions): Job => {
-  const entries = new Entries(size, missing)
+export const open = (options: ChecksOptions): Job => {
+  const { checks, minEntries, size, most, changes, shown } = options
+  const entries = new Entries(size, options)
   return {
     get held() {
       return ENTRY_BYTES * size + entries.bytes

@@ -8,6 +8,7 @@ import type { Documents } from '../../src/core/documents/collections.js'
 import { Query } from '../../src/core/pipelines/stages.js'
 import { changesIn } from '../../src/core/read/local-time.js'
 import type { Store } from '../../src/core/store/store.js'
+import { questionKey } from '../../src/core/write/question-columns.js'
 import { testApp } from '../support/app.js'
 import { documentOf, stored } from '../support/stored.js'
 import { A, a, fillTenants } from '../support/tenants.js'
@@ -39,6 +40,10 @@ const usual = (n: number, changes: Changes = {}): Entry =>
 
 const FEW = 40
 
+/** The texts of questions by their keys. */
+const textsOf = (keys: string | null) =>
+  ['House?', 'Line?', 'Age?'].filter((question) => keys?.split(',').includes(questionKey(question)))
+
 /** What the job finds of the usual entries, without a thread. */
 const checkedHere = async (store: Store, query: URLSearchParams) => {
   const { minEntries } = ChecksTableQuery.properties
@@ -46,7 +51,12 @@ const checkedHere = async (store: Store, query: URLSearchParams) => {
   const conditions = [{ _id: { $gte: 'usual', $lt: 'usuam' } }, ...(form === null ? [] : [{ form }])]
   const found = await store.aggregate(Query.in({ organisation: A }, 'entries', conditions, [{ $sort: { _id: 1 } }]))
   const job = open({
-    checks: agentChecks.filter((check) => query.get('checks')?.split(',').includes(check) ?? true),
+    checks: agentChecks.filter(
+      (check) =>
+        (query.get('checks')?.split(',').includes(check) ?? true) && (check !== 'repeated' || query.has('unique')),
+    ),
+    unique: textsOf(query.get('unique')),
+    questions: textsOf(query.get('questions')),
     minEntries: Number(query.get('minEntries') ?? minEntries.default),
     size: found.documents.length,
     most: 64 * 1024 * 1024,
@@ -172,6 +182,94 @@ t.test('A number is far outside the quartiles of its question', async (t) => {
   t.match(found[42], [{ value: -4000.5 }])
   t.equal(found[FEW + 28]?.[0]?.question?.length, 200)
 })
+
+t.test(
+  'Of skewed numbers the positive ones make bounds, and what is usual, an id, a text or a code is no outlier',
+  async (t) => {
+    const asked = (question: string, answer: number | string, type = 'number') => ({
+      type,
+      question,
+      answer: String(answer),
+    })
+    const many = Array.from({ length: 200 }, (_, n) => ({
+      answers: [
+        asked('Income?', n % 4 === 0 ? 0 : ([500, 800, 1200, 5000, 20_000][n % 5] as number)),
+        asked('Rooms?', n % 10 === 0 ? 60 : 1 + (n % 4)),
+        asked('Household?', 1000 + n),
+        asked('Telephone?', n === 0 ? 99_999 : n % 3, 'text'),
+        asked('Age?', n < 3 ? -99 : 20 + (n % 9)),
+        asked('Change?', n % 2 === 0 ? -99 : n % 9),
+        asked('Name?', `${n % 7} ${n % 11} ${n % 13}`),
+      ],
+    }))
+    const odd = [
+      { answers: [asked('Income?', 9_000_000), asked('Household?', 5), asked('Age?', 999), asked('Age?', 88)] },
+      { answers: [asked('Income?', 3)] },
+    ]
+    const { flags } = await checked(t, [...many, ...odd] as never, 0)
+    const found = await flags('&checks=number')
+    const code = { check: 'number', question: 'Age?', reason: 'code', value: -99, expected: [10, 38], n: 199 }
+    t.match(found, {
+      ...{ 0: [code], 1: [code], 2: [code] },
+      200: [
+        { question: 'Income?', value: 9_000_000, expected: [Number, Number], n: 152, reason: undefined },
+        { question: 'Age?', value: 999, reason: 'code' },
+        { question: 'Age?', value: 88, reason: 'code' },
+      ],
+    })
+    t.same(Object.keys(found), ['0', '1', '2', '200', '201'])
+    t.match(found[201], [{ question: 'Income?', value: 3 }])
+    t.ok((found[200]?.[0]?.expected[0] ?? -1) > 3, 'a bound of positive numbers is positive')
+  },
+)
+
+t.test('A way through the form that many take is not incomplete', async (t) => {
+  const closed = (question: string) => ({ type: 'singleChoice', question, answer: 'a' })
+  const short = (n: number) => ({ answers: [closed('Source?'), { ...closed('Owner?'), answer: `${n}` }] }) as Changes
+  const { flags } = await checked(t, [
+    ...Array.from({ length: 20 }, (_, n) => short(n)),
+    { answers: [closed('Depth?')] } as Changes,
+  ])
+  t.same(checksOf(await flags('&checks=incomplete')), { [FEW + 20]: ['incomplete'] })
+})
+
+t.test(
+  'Entries with the same answers to questions that are unique are repeated, and only some numbers may be looked at',
+  async (t) => {
+    const asked = (house: unknown, line: unknown, age = '30') =>
+      ({
+        answers: [
+          { type: 'text', question: 'House?', answer: house },
+          { type: 'text', question: 'Line?', answer: line },
+          { type: 'number', question: 'Age?', answer: age },
+          { type: 'number', question: 'Rooms?', answer: age },
+        ],
+      }) as Changes
+    const many = Array.from({ length: 40 }, (_, n) => asked(`h${n}`, '1', String(n % 7)))
+    const more = [asked('h1', '1'), asked('h1', '2'), asked(['h2'], '1', '900'), asked('', '1')]
+    const { flags, agents, get } = await checked(t, [...many, ...more], 0)
+    const [house, line, age] = ['House?', 'Line?', 'Age?'].map((question) => questionKey(question))
+    const found = await flags(`&checks=repeated&unique=${house},${line}`)
+    t.match(found, {
+      1: [{ check: 'repeated', value: 'usual-040', expected: [null, null], n: 2 }],
+      2: [{ value: 'usual-042' }],
+      40: [{ value: 'usual-001' }],
+      42: [{ value: 'usual-002' }],
+    })
+    t.equal(Object.keys(found).length, 4)
+    t.equal((await flags(`&checks=repeated&unique=${house}`))[41]?.[0]?.n, 3)
+    const [agent] = await agents(`&unique=${house}`)
+    t.match((agent as Record<string, unknown>).repeated, { count: 5, of: 43 })
+    t.notOk('repeated' in ((await agents())[0] ?? {}), 'without unique nobody is asked')
+    const numbers = await flags(`&checks=number&questions=${age}`)
+    t.match(numbers, { 42: [{ question: 'Age?' }] })
+    t.equal(numbers[42]?.length, 1)
+    for (const name of ['unique', 'questions'])
+      t.match((await get(`/v1/checks/entries?${name}=${house}`, A)).json(), {
+        detail: /has the key of a question, so it must be given with form/,
+      })
+  },
+)
 
 t.test('A place is missing, 0, 0, exchanged, far or not on earth', async (t) => {
   const at = (longitude: unknown, lattitude: unknown, state = 'Kano') => ({
@@ -312,7 +410,9 @@ t.test('An entry shows its first hundred flags, and hides neither those behind t
   const questions = Array.from({ length: 150 }, (_, n) => `Number ${n}?`)
   const numbers = (answer: (n: number) => string) =>
     questions.map((question, n) => ({ type: 'number', question, answer: answer(n) }))
-  const usual = Array.from({ length: 20 }, (_, row) => ({ answers: numbers((n) => String((row % (n % 2 === 0 ? 17 : 13)) + n)) }))
+  const usual = Array.from({ length: 20 }, (_, row) => ({
+    answers: numbers((n) => String((row % (n % 2 === 0 ? 17 : 13)) + n)),
+  }))
   const place = { location: { coordinates: { longitude: 0, lattitude: 0 } } }
   const { read } = await checked(t, [...usual, { ...place, answers: numbers(() => '9999') }, { duration: 0 }])
   const { data } = await read<CheckedEntry>(`entries?form=${a.form._id}&idFrom=usual&idTo=usuam`)
