@@ -160,10 +160,26 @@ const metadata = Type.Object(
         'How many rows the pages have together: as many of the first ones as fit, where not all can be kept.',
       examples: [31],
     }),
+    statuses: Type.Array(
+      Type.Object(
+        {
+          status: orNull(
+            Type.String(),
+            'The status, as a team gives it. Null has the entries without one.',
+            'rejected',
+          ),
+          entries: Type.Integer({ description: 'How many of the checked entries have it.', examples: [40] }),
+          flagged: Type.Integer({ description: 'How many of them are flagged.', examples: [31] }),
+        },
+        { title: 'CheckedStatus', description: 'How flags and the word of a team agree.' },
+      ),
+      { description: 'The most frequent statuses of the checked entries: at most 20.' },
+    ),
     asOf: Timestamp('When the entries were checked.'),
   },
   { title: 'ChecksMetadata', description: 'What the rows are of.' },
 )
+export type CheckedStatus = Static<typeof metadata>['statuses'][number]
 const response = (item: TSchema, title: string, order: string) =>
   Type.Object(
     { success, data: Type.Array(item, { description: order }), _metadata: metadata },

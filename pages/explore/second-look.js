@@ -7,11 +7,14 @@ import { parametersOf } from './filters.js'
 
 /** @typedef {import('./filters.js').Filters} Filters */
 /** @typedef {'agents' | 'entries'} List */
+/** @typedef {{ status: string | null, entries: number, flagged: number }} Status */
 /** @typedef {{ check: string, reason?: string, question?: string, value: any, expected: [least: number | null, most: number | null] }} Flag */
 
 /** How many rows are shown at first, and how many there are at most: every service has pages of so many. */
 const FEW = 10
 const MOST = '50'
+/** How many statuses are named. */
+const STATUSES = 5
 /** How long the filters stay the same before the service is asked, in milliseconds. */
 const QUIET_MS = 200
 /** What is said of the entries of an agent that a check flags. */
@@ -58,6 +61,14 @@ const reasons = {
   repeated: ({ value }) => `${digits(value)} entries at this one point`,
 }
 
+/** How flags agree with the statuses that a team gave. @param {Status[]} statuses */
+const agreement = (statuses) => {
+  const all = statuses.slice(0, STATUSES).map(({ status, entries, flagged }) => {
+    return `${isolated(short(status ?? '(none)'))} ${digits(flagged)} of ${digits(entries)}`
+  })
+  return all.length < 2 ? '' : `Flagged by status: ${all.join(', ')}.`
+}
+
 /** @param {unknown} name @param {unknown} id */
 const nameOf = (name, id) => short(String(name ?? '').trim() || String(id ?? '(none)'))
 
@@ -99,7 +110,7 @@ export const secondLook = (onChange, onAgent, onEntry) => {
     entries: barList('Flagged entries', 'look-entries', onEntry, FEW),
   }
   byId('looked').append(lists.agents.section, lists.entries.section)
-  /** What the service found, and by which parameters. @type {{ [L in List]?: { by: string, data: any[], total: number, entries: number } }} */
+  /** What the service found, and by which parameters. @type {{ [L in List]?: { by: string, data: any[], total: number, entries: number, statuses: Status[] } }} */
   let found = {}
   /** What was asked for last. What was found for something else is dropped. @type {{ by: string } | undefined} */
   let asked
@@ -130,10 +141,11 @@ export const secondLook = (onChange, onAgent, onEntry) => {
         found[list] = { ..._metadata, by, data }
         onChange()
       }
-      const { total = 0, entries = 0 } = found.entries ?? {}
+      const { total = 0, entries = 0, statuses = [] } = found.entries ?? {}
       const whose = filters.agent === undefined ? '' : ' of the selected agent'
       const need = `${total === 0 ? 'none' : digits(total)}${whose} ${total < 2 ? 'needs' : 'need'} a second look`
-      words.textContent = `Of ${entriesIn(entries)} that were checked, ${need}. A flag says nothing of why.`
+      words.textContent =
+        `Of ${entriesIn(entries)} that were checked, ${need}. A flag says nothing of why. ${agreement(statuses)}`.trim()
     } catch (error) {
       if (asked !== wanted) return
       found = {}

@@ -1,5 +1,5 @@
 // Which entries and agents need a second look.
-import { agentChecks, type Check, type ChecksQuery } from '../../schemas/checks.js'
+import { agentChecks, type Check, type CheckedStatus, type ChecksQuery } from '../../schemas/checks.js'
 import { entries } from '../core/pipelines/entries.js'
 import { tookTooLong } from '../core/problems/problems.js'
 import { onTimeout } from '../core/read/cost.js'
@@ -15,7 +15,7 @@ const MAX_ENTRIES = 500_000
 const MAX_BYTES = 64 * 1024 * 1024
 /** Of fewer entries they may take these bytes and so many for each, so that a small check waits for no large one. */
 const [FEW_BYTES, BYTES_EACH] = [16 * 1024 * 1024, 64 * 1024]
-const FIELDS = ['form', 'agent', 'createdAt', 'duration', 'answers', 'location']
+const FIELDS = ['form', 'agent', 'createdAt', 'duration', 'status', 'answers', 'location']
 /** About how many bytes a character of a row takes, and a row besides. */
 const [CHARACTER_BYTES, ROW_BYTES] = [2, 40]
 
@@ -65,11 +65,11 @@ export const checkedEntries = async (reader: Reader, query: ChecksQuery, shown?:
 const resultOf = (text: string) => {
   // Without rows there is no line behind the head.
   const [head = '', ...rows] = text.trimEnd().split('\n')
-  const { entries, flagged, agents, length, hash } = JSON.parse(head)
+  const { entries, flagged, agents, statuses, length, hash } = JSON.parse(head)
   return {
     flagged: { total: flagged as number, rows: rows.slice(0, length) },
     agents: { total: agents as number, rows: rows.slice(length, length + agents) },
-    ...{ entries: entries as number, hash: hash as string },
+    ...{ entries: entries as number, statuses: statuses as CheckedStatus[], hash: hash as string },
     bytes: CHARACTER_BYTES * text.length + ROW_BYTES * rows.length,
   }
 }

@@ -56,6 +56,7 @@ export class Entries {
   readonly agentOf: Group[]
   readonly forms: Groups = new Map()
   readonly agents: Groups = new Map()
+  readonly statuses: Groups = new Map()
   /** Of those with coordinates, by country and state. */
   readonly states: Groups = new Map()
   /** In milliseconds since 1970. What an entry does not have, or no response can show, is NaN, here and in the next columns. */
@@ -103,6 +104,7 @@ export class Entries {
     }
     const form = group(this.forms, textIn(0, 'form') || null)
     const agent = group(this.agents, textIn(0, 'agent') || null)
+    group(this.statuses, textIn(0, 'status') || null)
     this.formOf[row] = form
     this.agentOf[row] = agent
     this.created[row] = instantIn(bytes, fieldOf(bytes, 0, 'createdAt')) ?? Number.NaN

@@ -110,6 +110,7 @@ const checkedRows = async (reader: Reader, { of, named }: Kind, query: ChecksQue
       total: agent === undefined || isCut ? total : found.length,
       shown: found.length,
       entries: checked.entries,
+      statuses: checked.statuses,
       asOf: checked.asOf.toISOString(),
     },
     // When they were checked does not matter.
@@ -206,10 +207,10 @@ const tools: Capability['tools'] = {
       const query = { ...given, minEntries: 20, names: 'true', page: 1, perPage } as const
       const agents = await checkedRows(reader, flaggedAgents, query as never)
       const flagged = await checkedRows(reader, flaggedEntries, query as never)
-      const { entries, asOf, total } = agents.metadata
+      const { entries, statuses, asOf, total } = agents.metadata
       const of = { agents: total, flagged: flagged.metadata.total }
       const [first, worst] = [agents, flagged].map(({ rows }) => rows.map((row) => JSON.parse(row)))
-      return { asOf, zone, totals: { ...of, checked: entries }, agents: first, flagged: worst, of }
+      return { asOf, zone, totals: { ...of, checked: entries, statuses }, agents: first, flagged: worst, of }
     },
   },
 }

@@ -9,6 +9,8 @@ import { quantile, shareOf } from './statistics.js'
 
 /** How many entries and agents have rows, and how many characters they have at most. */
 const [MAX_ROWS, MAX_CHARACTERS] = [10_000, 4 * 1024 * 1024]
+/** How many statuses are shown. */
+const MAX_STATUSES = 20
 
 export interface ChecksOptions {
   readonly checks: readonly Check[]
@@ -46,11 +48,21 @@ export const open = (options: ChecksOptions): Job => {
       const [agents, ofAgents] = agentsIn(findings, isShown, dayBy(changes))
       const lines = [...ofFlagged, ...ofAgents].join('\n')
       const { length } = ofFlagged
-      const found = { entries: entries.count, flagged, agents, length, hash: hash('sha1', lines, 'base64url') }
+      const statuses = statusesIn(findings)
+      const all = JSON.stringify(statuses) + lines
+      const found = { entries: entries.count, flagged, agents, statuses, length, hash: hash('sha1', all, 'base64url') }
       return { bytes: Buffer.from(`${JSON.stringify(found)}\n${lines}`) }
     },
   }
 }
+
+/** How many entries have each status, and how many of them are flagged. */
+const statusesIn = ({ entries, flags }: Findings) =>
+  Array.from(entries.statuses.values(), ({ id, rows }) => {
+    return { status: id, entries: rows.length, flagged: rows.filter((row) => flags.has(row)).length }
+  })
+    .sort((a, b) => b.entries - a.entries)
+    .slice(0, MAX_STATUSES)
 
 /** How many rows there are, and those that have room, as text. One that is too long for what is left hides none behind it. */
 const linesOf = <T>(all: T[], order: (a: T, b: T) => number, shownOf: (each: T) => object) => {

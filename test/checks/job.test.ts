@@ -52,6 +52,23 @@ t.test('an entry whose id is no text is left out, and one without a date or an a
   )
 })
 
+t.test('it tells how flags agree with the statuses that a team gave', async (t) => {
+  const job = await opened(6)
+  const given = ['accepted', 'rejected', 'accepted', 'rejected', 'accepted', undefined]
+  job.add(given.map((status, n) => entry(`e${n}`, { status, ...(n % 4 === 1 && flagged) })))
+  const { statuses, hash } = resultOf(job.end().bytes)
+  t.same(statuses, [
+    { status: 'accepted', entries: 3, flagged: 0 },
+    { status: 'rejected', entries: 2, flagged: 1 },
+    { status: null, entries: 1, flagged: 1 },
+  ])
+  const other = await opened(30)
+  other.add(Array.from({ length: 30 }, (_, n) => entry(`e${n}`, { status: `status ${n}` })))
+  const many = resultOf(other.end().bytes)
+  t.equal(many.statuses.length, 20)
+  t.not(many.hash, hash)
+})
+
 t.test('answers that stand for none are no answers, also where they make entries alike', async (t) => {
   const answers = (n: number, age: string) =>
     ['A', 'B', 'C', 'D', 'E'].map((question) => ({ type: 'number', question, answer: question === 'E' ? age : `${n}` }))
