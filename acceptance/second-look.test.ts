@@ -10,6 +10,7 @@ import { demoOptions, seedData } from '../seed/index.js'
 import { createRandom, integer, pick } from '../seed/random.js'
 import type { Documents } from '../src/core/documents/collections.js'
 import type { Store } from '../src/core/store/store.js'
+import { questionKey } from '../src/core/write/question-columns.js'
 import { type TestApp, testApp } from '../test/support/app.js'
 import { A, a, fillTenants } from '../test/support/tenants.js'
 import { runs } from '../test/support/thorough.js'
@@ -34,12 +35,25 @@ interface Plain {
 const rounded = (value: unknown): unknown =>
   typeof value === 'number' && !Number.isSafeInteger(value) ? Number(value.toPrecision(9)) : value
 
-const compare = async (t: Test, { get }: TestApp, organisation: string, minEntries: number, zone: string) => {
+/** @param more parameters of the entries of one form, which the program has as options */
+const compare = async (
+  t: Test,
+  { get }: TestApp,
+  organisation: string,
+  minEntries: number,
+  zone: string,
+  form?: string,
+  more: Readonly<Record<string, string>> = {},
+) => {
   const file = join(t.testdir(), 'entries.ndjson')
-  writeFileSync(file, (await get('/v1/exports/entries.ndjson?answers=list&unreadable=skip', organisation)).rawPayload)
-  const { stdout } = await promisify(execFile)(PYTHON, [PROGRAM, file, String(minEntries), zone], {
+  const ofForm = form === undefined ? '' : `&form=${form}`
+  const exported = `/v1/exports/entries.ndjson?answers=list&unreadable=skip${ofForm}`
+  writeFileSync(file, (await get(exported, organisation)).rawPayload)
+  const options = Object.entries(more).map(([name, value]) => `--${name}=${value}`)
+  const { stdout } = await promisify(execFile)(PYTHON, [PROGRAM, file, String(minEntries), zone, ...options], {
     maxBuffer: 2 ** 28,
   })
+  const query = `minEntries=${minEntries}&perPage=1000${ofForm}&${new URLSearchParams(more)}`
   const plain = JSON.parse(stdout) as Plain
   const rows = async <R>(path: string): Promise<R[]> => {
     const all: R[] = []
@@ -53,8 +67,8 @@ const compare = async (t: Test, { get }: TestApp, organisation: string, minEntri
     }
     return all
   }
-  const entries = await rows<CheckedEntry>(`entries?minEntries=${minEntries}&perPage=1000`)
-  const agents = await rows<CheckedAgent>(`agents?minEntries=${minEntries}&zone=${zone}&perPage=1000`)
+  const entries = await rows<CheckedEntry>(`entries?${query}`)
+  const agents = await rows<CheckedAgent>(`agents?${query}&zone=${zone}`)
   /** What cannot be shown is in no export, and is of a form and an agent of its own. */
   const isShown = ({ agent }: { agent: unknown }) => agent !== BROKEN
   const inOrder = (flags: unknown[]) => flags.map((flag) => JSON.stringify(flag)).sort()
@@ -217,6 +231,9 @@ t.test('A program with pandas finds the same in hostile data', { skip, timeout: 
         pick(createRandom(seed), ['UTC', 'Asia/Gaza', 'America/Lima']),
       )
       flagged += entries.length
+      const [closed, number, other] = ['A?', 'E?', 'F0?'].map(questionKey)
+      const more = { missing: '-99,999,a', unique: `${closed},${number}`, questions: `${number},${other}` }
+      if (entries.length > 0) await compare(t, app, A, 5, 'UTC', 'usual', more)
     })
   }
   t.ok(flagged > 20 * SEEDS, `${flagged} entries are flagged`)

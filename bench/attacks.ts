@@ -245,6 +245,7 @@ export const attacks = async (server: string, ms: number, say: (text: string) =>
   const [first, second] = QUESTIONS.map(questionKey)
   const anew = (path: string) =>
     Array.from({ length: 1000 }, (_, n) => `${path}&createdBefore=2100-01-01T00:00:00.${String(n).padStart(3, '0')}Z`)
+  const twenty = Array.from({ length: 20 }, (_, n) => `${n}`).join()
   const checks = (filter: string) => `/v1/checks/agents?${filter}`
   const all = { keys: keys.slice(0, 1), callers: AT_ONCE, pipelined: 1 }
   const counting = { ...all, isTooMuch: true }
@@ -273,6 +274,10 @@ export const attacks = async (server: string, ms: number, say: (text: string) =>
     ['checks anew', { ...counting, paths: anew('/v1/checks/agents?form=many') }],
     ['two checks of 400,000 entries of an agent', { ...counting, callers: 2, paths: anew(checks('dispatch=busy')) }],
     ['600,000 numbers, checked', { ...counting, paths: anew(checks('form=numbers')) }],
+    [
+      '600,000 numbers, checked for what is repeated, without twenty answers',
+      { ...counting, paths: anew(checks(`form=numbers&unique=${first}&questions=${first}&missing=${twenty}`)) },
+    ],
     [
       '600,000 numbers, their percentiles',
       { ...counting, paths: anew(`/v1/summaries/entries?form=numbers&by=agent&measure=${first}`) },

@@ -1,11 +1,12 @@
 """Finds entries and agents that need a second look in a file of entries, by the formulas of docs/second-look.md.
 
 curl -u "key:$API_KEY" "$API_URL/v1/exports/entries.ndjson?answers=list" > entries.ndjson
-python3 second_look.py entries.ndjson [MIN_ENTRIES [ZONE]] > checked.json
+python3 second_look.py entries.ndjson [MIN_ENTRIES [ZONE]] [--missing=-99,NA] [--unique=KEY,KEY] [--questions=KEY] > checked.json
 
 Needs pandas and numpy. It was written apart from the service, and a test compares both.
 """
 
+import argparse
 import hashlib
 import json
 import sys
@@ -14,7 +15,7 @@ from collections import defaultdict
 import numpy as np
 import pandas as pd
 
-CHECKS = ["short", "long", "copy", "incomplete", "number", "place"]
+CHECKS = ["short", "long", "copy", "repeated", "incomplete", "number", "place"]
 CLOSED = ["singleChoice", "multiChoice"]
 CODES = [66, 77, 88, 96, 97, 98, 99, 666, 777, 888, 996, 997, 998, 999, 9999]  # with either sign
 NUMBER = r"(?=[\s\S]{1,100}\Z)[ \t\r\n]*-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?[ \t\r\n]*"
@@ -53,7 +54,11 @@ def wilson(count, of):
     return [int(count), int(of), share, 0 if count == 0 else low, 1 if count == of else high]
 
 
-def read(path):
+def key_of(question):
+    return hashlib.sha256(question.encode()).hexdigest()[:12]
+
+
+def read(path, missing):
     """A row for each entry, and one for each answer that says something."""
     entries, answers = [], []
     for entry in map(json.loads, open(path, encoding="utf-8")):
@@ -61,7 +66,7 @@ def read(path):
             continue
         location = entry.get("location") or {}
         place = location.get("coordinates") or {}
-        given = [(each["question"], each["type"], [word for word in each.get("answer", []) if word]) for each in entry["answers"]]
+        given = [(each["question"], each["type"], [word for word in each.get("answer", []) if word and word not in missing]) for each in entry["answers"]]
         given = [each for each in given if each[2]]
         answers += [(len(entries), entry.get("form", ""), entry.get("agent", ""), *each) for each in given]
         entries.append((entry["id"], entry.get("form", ""), entry.get("agent", ""), entry["createdAt"], entry.get("duration"),
@@ -72,7 +77,7 @@ def read(path):
     return entries, pd.DataFrame(answers, columns=["row", "form", "agent", "question", "type", "words"])
 
 
-def check(entries, answers, minimum):
+def check(entries, answers, minimum, unique=(), questions=()):
     flags, looked, ratios = defaultdict(list), {check: np.zeros(len(entries), bool) for check in CHECKS}, pd.Series(np.nan, entries.index)
 
     def flag(check, row, value, bounds=(None, None), n=0, reason=None):
@@ -101,6 +106,15 @@ def check(entries, answers, minimum):
     for _, alike in entries[looked["copy"]].sort_values(["createdAt", "id"]).groupby(["form", "all"]):
         for row in alike.index[1:]:
             flag("copy", row, alike.id.iloc[0], n=len(alike))
+    given = answers.assign(key=answers.question.map(key_of)).groupby("row")[["key", "words"]].apply(lambda of: dict(zip(of.key, of.words)))
+    same = defaultdict(list)
+    for row, of in given.items() if unique else []:
+        if all(key in of for key in unique):
+            looked["repeated"][row] = True
+            same[json.dumps([of[key] for key in unique])].append(row)
+    for rows in same.values():
+        for row in rows if len(rows) > 1 else []:
+            flag("repeated", row, entries.id[rows[1] if row == rows[0] else rows[0]], n=len(rows))
     ways = answers.groupby("row").question.agg(lambda each: json.dumps(sorted({*each}))).reindex(entries.index).fillna("")
     for _, form in entries.groupby("form"):
         if len(form) >= minimum:
@@ -109,12 +123,12 @@ def check(entries, answers, minimum):
             for row, value in form.answered[(form.answered < least) & ~is_way].items():
                 flag("incomplete", row, value, (least, None), len(form))
     is_number = ~answers.type.isin([*CLOSED, "text"]) & (answers.words.str.len() == 1) & answers.words.str[0].str.fullmatch(NUMBER)
-    typed = answers[is_number.astype(bool)]
+    typed = answers[is_number.astype(bool) & (answers.question.map(key_of).isin(questions) | (len(questions) == 0))]
     typed = typed.assign(value=typed.words.str[0].astype(float))
     for (_, question), typed in typed[np.isfinite(typed.value)].groupby(["form", "question"]):
         is_rarely_negative = (typed.value < 0).sum() * 20 <= len(typed)
         is_code = (typed.value < 0) & (-typed.value).isin(CODES) & is_rarely_negative
-        values, bounds, key = typed.value[~is_code], (None, None), hashlib.sha256(question.encode()).hexdigest()[:12]
+        values, bounds, key = typed.value[~is_code], (None, None), key_of(question)
         if len(typed) < minimum or (values % 1 == 0).all() and values.nunique() * 10 >= len(values) * 9:
             continue
         looked["number"][typed.row] = True
@@ -182,14 +196,14 @@ def sameness(answers, minimum):
     return alike
 
 
-def main(path, minimum="20", zone="UTC"):
-    entries, answers = read(path)
-    flags, looked, ratios = check(entries, answers, int(minimum))
-    alike, agents = sameness(answers, int(minimum)), {}
+def main(path, minimum, zone, missing, unique, questions):
+    entries, answers = read(path, missing)
+    flags, looked, ratios = check(entries, answers, minimum, unique, questions)
+    alike, agents = sameness(answers, minimum), {}
     days = pd.to_datetime(entries.createdAt, format="ISO8601", utc=True).dt.tz_convert(zone).dt.date
     for agent, of in entries.groupby("agent"):
         found = [{each[0] for each in flags.get(row, [])} for row in of.index]
-        shares = {name: wilson(sum(name in each for each in found), looked[name][of.index].sum()) for name in CHECKS}
+        shares = {name: wilson(sum(name in each for each in found), looked[name][of.index].sum()) for name in CHECKS if unique or name != "repeated"}
         ratio = ratios[of.index].dropna()
         agents[agent] = {"entries": len(of), "days": days[of.index].nunique(), "durations": len(ratio),
                          "durationRatio": quantile(ratio, 0.5) if len(ratio) > 0 else None,
@@ -198,4 +212,10 @@ def main(path, minimum="20", zone="UTC"):
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    parser = argparse.ArgumentParser()
+    parser.add_argument("path")
+    parser.add_argument("minimum", type=int, nargs="?", default=20)
+    parser.add_argument("zone", nargs="?", default="UTC")
+    for name in ["missing", "unique", "questions"]:
+        parser.add_argument(f"--{name}", type=lambda text: text.split(","), default=[])
+    main(**vars(parser.parse_args()))
