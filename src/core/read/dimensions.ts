@@ -74,18 +74,19 @@ export const numbersTo = (question: string): Expression => {
   return answersTo(question, [{ $lt: [text, BEHIND_NUMBERS] }])
 }
 
-const isGiven = (missing: readonly string[]) => (word: string | undefined) =>
-  word === undefined || !missing.includes(word)
+/** The texts of an answer, without those that stand for none. */
+function* givenIn(bytes: Buffer, answer: Element, missing: readonly string[]) {
+  for (const text of textsOf(bytes, answer)) if (text === undefined || !missing.includes(text)) yield text
+}
 
 function* wordsIn(bytes: Buffer, answers: Element | undefined, missing: readonly string[]) {
-  for (const answer of elements(bytes, (answers as Element).at))
-    for (const word of textsOf(bytes, answer)) if (isGiven(missing)(word)) yield word
+  for (const answer of elements(bytes, (answers as Element).at)) yield* givenIn(bytes, answer, missing)
 }
 
 /** The first number that the answers of an entry to a question give: a number alone, or in a list of one. */
 export const numberOfAnswers = (bytes: Buffer, answers: Element, missing: readonly string[]): number | undefined => {
   for (const answer of elements(bytes, answers.at)) {
-    const number = numberOfWords([...textsOf(bytes, answer)].filter(isGiven(missing)))
+    const number = numberOfWords([...givenIn(bytes, answer, missing)])
     if (number !== undefined) return number
   }
   return undefined
