@@ -9,8 +9,8 @@ import { quantile, shareOf } from './statistics.js'
 
 /** How many entries and agents have rows, and how many characters they have at most. */
 const [MAX_ROWS, MAX_CHARACTERS] = [10_000, 4 * 1024 * 1024]
-/** How many statuses are shown. */
-const MAX_STATUSES = 20
+/** How many statuses are shown, and how many characters of each. */
+const [MAX_STATUSES, STATUS_LENGTH] = [20, 200]
 
 export interface ChecksOptions {
   readonly checks: readonly Check[]
@@ -59,7 +59,8 @@ export const open = (options: ChecksOptions): Job => {
 /** How many entries have each status, and how many of them are flagged. */
 const statusesIn = ({ entries, flags }: Findings) =>
   Array.from(entries.statuses.values(), ({ id, rows }) => {
-    return { status: id, entries: rows.length, flagged: rows.filter((row) => flags.has(row)).length }
+    const status = id && id.slice(0, STATUS_LENGTH)
+    return { status, entries: rows.length, flagged: rows.filter((row) => flags.has(row)).length }
   })
     .sort((a, b) => b.entries - a.entries)
     .slice(0, MAX_STATUSES)

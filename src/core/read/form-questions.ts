@@ -52,16 +52,16 @@ const valuesOf = (word: string): Values => {
   return timeIn(word) === undefined ? 'text' : 'date'
 }
 
-/** Counts the questions of entries, up to a limit, with `hasWords` their answers too. A text says what is too much. @param missing answers that count as none */
+/**
+ * Counts the questions of entries, up to a limit, with `hasWords` their answers too. A text says what is too much.
+ * @param missing answers that count as none
+ */
 export const observe = async (
   reader: Reader,
   filters: object,
-  {
-    hasWords = false,
-    limit,
-    missing = [],
-  }: { hasWords?: boolean; limit?: number | undefined; missing?: readonly string[] },
+  options: { hasWords?: boolean; limit?: number | undefined; missing?: readonly string[] },
 ) => {
+  const { hasWords = false, limit, missing = [] } = options
   const all = new Map<string, Counted>()
   /** How many entries were read, and how much memory the texts of questions and types take. */
   let [entries, texts] = [0, 0]
