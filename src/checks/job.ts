@@ -59,7 +59,7 @@ export const open = (options: ChecksOptions): Job => {
 /** How many entries have each status, and how many of them are flagged. */
 const statusesIn = ({ entries, flags }: Findings) =>
   Array.from(entries.statuses.values(), ({ id, rows }) => {
-    const status = id && id.slice(0, STATUS_LENGTH)
+    const status = id?.slice(0, STATUS_LENGTH) ?? null
     return { status, entries: rows.length, flagged: rows.filter((row) => flags.has(row)).length }
   })
     .sort((a, b) => b.entries - a.entries)
