@@ -4,7 +4,7 @@ import { commonFilters, exampleIds, Text, Timestamp } from './common.js'
 import { answered, entryFilters } from './entries.js'
 import { success } from './envelope.js'
 import { csvParameters } from './exports.js'
-import { choosing, defaulted, filter, inWords, literals, personal, place, several, strict } from './kit.js'
+import { choosing, defaulted, filter, inWords, literals, personal, place, several, strict, word } from './kit.js'
 
 /** A group of entries without a value has null. */
 const orNull = (schema: TSchema, description: string, example: unknown): TSchema =>
@@ -247,7 +247,7 @@ export const Question = Type.Object(
       description: 'The types that it has in entries.',
       examples: [['singleChoice']],
     }),
-    values: literals(['number', 'date', 'text'], {
+    values: word(['number', 'date', 'text'], {
       title: 'AnswerValues',
       description:
         'What all answers are: numbers, days or times (ISO 8601), or else texts. An entry with several answers makes them texts.',
@@ -270,7 +270,7 @@ export const Question = Type.Object(
   },
 )
 export type Question = Static<typeof Question>
-export type Values = Question['values']
+export type Values = 'number' | 'date' | 'text'
 
 export const Questions = Type.Object(
   {

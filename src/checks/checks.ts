@@ -156,8 +156,8 @@ export class Findings {
     // Of skewed numbers it is two ranges of their logarithms, without a logarithm, whose last digit differs among programs.
     const [range, ratio] = [RANGES * (high - low), (high / low) * (high / low)]
     const [least, most] = isSkewed ? [low / ratio, high * ratio] : [low - range, high + range]
-    const isShown = Number.isFinite(least) && (least >= 0 || values.some((value) => value < 0))
-    const bounds: Bounds = hasBounds ? [isShown ? least : null, Number.isFinite(most) ? most : null] : NONE
+    // JSON has null for a bound that is no number.
+    const bounds: Bounds = hasBounds ? [least >= 0 || values.some((value) => value < 0) ? least : null, most] : NONE
     const isUsual = this.#usualIn([...values])
     const isFar = (value: number) =>
       hasBounds && (value < least || value > most) && !(isSkewed && value === 0) && !isUsual(value)
@@ -177,7 +177,7 @@ export class Findings {
     const counts = new Map<T, number>()
     for (const value of values) counts.set(value, (counts.get(value) ?? 0) + 1)
     return (value) => {
-      const count = counts.get(value) ?? 0
+      const count = counts.get(value) as number
       return count >= this.minEntries && count * USUAL >= values.length
     }
   }

@@ -115,8 +115,8 @@ t.test('check_entries has what both checks have', { skip: leftToGate }, async (t
   t.same(found.agents, agents.data)
   t.same(found.flagged, flagged.data)
   t.ok(flagged.data.length > 0)
-  const { total, entries } = flagged._metadata
-  t.same(found.totals, { agents: agents._metadata.total, flagged: total, checked: entries })
+  const { total, entries, statuses } = flagged._metadata
+  t.same(found.totals, { agents: agents._metadata.total, flagged: total, checked: entries, statuses })
 })
 
 t.test('a call has the results of its operation, or its errors', { skip: leftToGate }, async (t) => {

@@ -635,7 +635,10 @@ t.test('answers that stand for none count as none', async (t) => {
   const given = ['-99', '5', 'NA', ['-99', '7'], '5.0', null, '']
   const entries = given.map((answer, n) => ({
     ...{ ...a.entry(n), form: a.form._id },
-    answers: [{ type: 'number', question: 'Age?', answer }],
+    answers: [
+      { type: 'number', question: 'Age?', answer },
+      { type: 'date', question: 'When?', answer: `2025-03-1${n}` },
+    ],
   }))
   const fill = async (store: Store) => {
     await store.insert('forms', [a.form])
@@ -657,7 +660,7 @@ t.test('answers that stand for none count as none', async (t) => {
     ['', 1],
   ])
   const questions = async (query: string) => (await ask(`forms/${form}/questions?${query}`)).data
-  t.match(await questions(''), [{ values: 'text', answered: 6, distinct: 6 }])
+  t.match(await questions(''), [{ values: 'text', answered: 6, distinct: 6 }, { values: 'date' }])
   t.match(await questions(missing), [{ values: 'number', answered: 4, distinct: 4 }])
   for (const path of ['summaries/entries?by=status', 'checks/entries?minEntries=20', 'checks/agents.csv?minEntries=20'])
     t.match(await ask(`${path}&${missing}`), {

@@ -122,6 +122,7 @@ const values: Record<string, readonly string[]> = {
   ...{ country: ['Nigeria'], state: ['Kano'], lga: ['Tarauni'], city: ['Kano'], top: ['1'], zone: ['UTC'] },
   minEntries: ['5'],
   answered: [QUESTION, `${QUESTION}=Borehole`],
+  ...{ missing: ['-99'], unique: [QUESTION], questions: [QUESTION] },
   measure: ['duration'],
   organisation: [A],
   by: ['status', 'agent', 'createdAt:day', 'location.state', 'status,location:1'],
@@ -135,7 +136,9 @@ const valuesOf = ({ name, schema }: Parameter): readonly string[] => {
 /** What a parameter of an operation must stand beside. */
 const besides = (path: string, name: string): string =>
   (path.includes('/summaries/') && name !== 'by' ? `by=${name === 'none' ? 'agent' : 'status'}&` : '') +
-  (name === 'answered' ? `form=${a.form._id}&` : '')
+  (!path.includes('/forms/') && ['answered', 'missing', 'unique', 'questions'].includes(name)
+    ? `form=${a.form._id}&`
+    : '')
 
 /** The parameters that say which fields there are, or that are refused for some keys. */
 const FIELDS = ['fields', 'bbox', 'names', 'expand']

@@ -75,6 +75,7 @@ const drawValue = ({ name, schema }: Parameter, path: string, draw: Draw, of: ()
     bbox: () => draw.of(['-180,-90,180,90', `0,0,${point()},${point()}`, `${point()},${point()},180,90`]),
     ...{ country: () => 'Nigeria', state: () => 'Kano', lga: () => 'Tarauni', city: () => 'Kano' },
     answered: () => draw.of([QUESTION, `${QUESTION}=Borehole`]),
+    ...{ missing: () => draw.of(['-99,NA', 'Borehole']), unique: () => QUESTION, questions: () => QUESTION },
     by: () =>
       draw.of(['status', 'agent,form', 'createdAt:month', 'location.state', 'location:0.5,dispatch', ...JOINED_SUFFIX]),
     zone: () => 'Africa/Lagos',
@@ -180,9 +181,9 @@ export class Asking<C extends Caller = Caller> {
     const length = query.length === 0 ? 0 : 1 + this.#turn('length', this.most)
     const chosen = new Set(Array.from({ length }, () => query[this.#turn(template, query.length)] as Parameter))
     const pairs = [...chosen].map((parameter) => `${parameter.name}=${value(parameter)}`)
-    const isAnswered = [...chosen].some(({ name }) => name === 'answered')
+    const isOfForm = [...chosen].some(({ name }) => ['answered', 'missing', 'unique', 'questions'].includes(name))
     for (const each of query) {
-      const isNeeded = each.required === true || (isAnswered && each.name === 'form')
+      const isNeeded = each.required === true || (isOfForm && each.name === 'form')
       if (isNeeded && !chosen.has(each)) pairs.push(`${each.name}=${value(each)}`)
     }
     const skip = query.find(({ name }) => name === 'unreadable')
