@@ -19,7 +19,7 @@ import { testStore } from '../support/store.js'
 import { isThorough, leftToGate, runs } from '../support/thorough.js'
 
 /** Enough requests to draw every parameter. With more of them in a request, fewer requests do. */
-const LEAST = runs(520, 700)
+const LEAST = runs(860, 900)
 const REQUESTS = Math.max(LEAST, Number(process.env.FOREIGN_REQUESTS ?? 0))
 const MOST_PARAMETERS = REQUESTS > LEAST ? 3 : runs(6, 3)
 const SEED = Number(process.env.FOREIGN_SEED ?? 1)
