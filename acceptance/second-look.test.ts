@@ -32,8 +32,7 @@ interface Plain {
 }
 
 /** Numbers differ in their last digits, because every library has its own logarithm. */
-const rounded = (value: unknown): unknown =>
-  typeof value === 'number' && !Number.isSafeInteger(value) ? Number(value.toPrecision(9)) : value
+const rounded = (value: unknown): unknown => (typeof value === 'number' ? Number(value.toPrecision(9)) : value)
 
 /** @param more parameters of the entries of one form, which the program has as options */
 const compare = async (

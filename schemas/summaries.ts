@@ -152,7 +152,6 @@ export const missing = several(Type.String({ maxLength: 100 }), {
   uniqueItems: true,
   description:
     'Answers that count as none, separated by commas, such as `-99,-88,NA`. Only with the entries of one form.',
-  examples: [['-99']],
 })
 
 const parameters = {

@@ -3,7 +3,6 @@ import { type TObject, Type } from '@sinclair/typebox'
 import type { Listing } from '../../schemas/common.js'
 import { type ExportQuery, exportQuery, type FormatName, names } from '../../schemas/exports.js'
 import { listedSchemas } from '../../schemas/index.js'
-import type { Values } from '../../schemas/summaries.js'
 import type { Without } from '../../schemas/views.js'
 import { resources } from '../core/pipelines/index.js'
 import type { Resource } from '../core/pipelines/resource.js'
@@ -69,9 +68,6 @@ export const wrongFor = (format: FormatName, listing: ExportListing): { name: st
       return { name, message: `must be left out: only ${formats.join(' and ')} ${have} it` }
     })
 
-/** A question, and what all its answers are. */
-export type Asked = { readonly question: string; readonly values?: Values | undefined }
-
 /** What a worker needs to know of a file. */
 export interface FileOptions {
   readonly name: string
@@ -79,7 +75,7 @@ export interface FileOptions {
   readonly without: Without
   readonly listing: ExportListing
   /** Those that get a column of their own. */
-  readonly questions?: readonly Asked[] | undefined
+  readonly questions?: readonly string[] | undefined
 }
 
 /** The rows of formats with columns. Parquet is made of lines of JSON. */
@@ -131,9 +127,7 @@ export const rowFormatOf = ({ name, resource }: Exported, options: FileOptions, 
   const { named } = projection
   if (format === 'ndjson') return { columns: [], named, format: asLines(ndjson(projection.compiled(compileDocuments))) }
   const shown = questions === undefined ? projection : withAnswersLast(projection)
-  const texts = questions?.map(({ question }) => question)
-  const names = texts && questionColumns(texts, namesBeside(resource, projection, listing.labels === 'true'))
-  const asked = names?.map((column, i) => ({ ...column, values: questions?.[i]?.values }))
+  const asked = questions && questionColumns(questions, namesBeside(resource, projection, listing.labels === 'true'))
   if (format === 'geojson') return { columns: [], named, format: geojson(shown, asked) }
   const { columns, rows } = tableOf(shown, columnFormatOf(format, listing, counted, asked), asked)
   return { columns, named, format: countingRows(counted, rows) }

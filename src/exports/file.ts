@@ -11,7 +11,7 @@ import type { Selection } from '../core/read/selection.js'
 import { QueryTimeout } from '../core/store/store.js'
 import { jobsOf } from '../core/workers/pool.js'
 import type { Unreadable } from '../core/write/unreadable.js'
-import { type Asked, choiceOf, type Exported, type ExportListing, type FileOptions, MAX_RECORDS } from './exported.js'
+import { choiceOf, type Exported, type ExportListing, type FileOptions, MAX_RECORDS } from './exported.js'
 import type { Told } from './job.js'
 
 const openFileJob = jobsOf<FileOptions>(new URL('./job.js', import.meta.url))
@@ -81,10 +81,10 @@ async function* makeParts(
 const hasQuestions = ({ exported: { name }, format, listing: { form, fields } }: Wanted): boolean =>
   name === 'entries' && format !== 'ndjson' && form !== undefined && (fields?.includes('answers') ?? true)
 
-/** All questions of the entries that a listing matches, in the order of their mean place in the entries. */
-const questionsOf = async (reader: Reader, listing: ExportListing): Promise<Asked[]> => {
+/** The texts of all questions of the entries that a listing matches, in the order of their mean place in the entries. */
+const questionsOf = async (reader: Reader, listing: ExportListing): Promise<string[]> => {
   const observed = await observe(reader, listing, { limit: listing.limit })
-  if (typeof observed !== 'string') return observed.questions.map(({ question, values }) => ({ question, values }))
+  if (typeof observed !== 'string') return observed.questions.map(({ question }) => question)
   throw invalidParameter('form', `has entries with ${observed}, too many for a column each; export the answers instead`)
 }
 

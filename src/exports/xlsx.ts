@@ -3,7 +3,7 @@
 import { cellColumns } from '../core/write/cells.js'
 import { type ColumnFormat, type Kind, ROW } from '../core/write/columns.js'
 import type { RowFormat } from '../core/write/rows.js'
-import { scalars, timeOf, type Write, WrongForFormat } from '../core/write/scalars.js'
+import { scalars, timeOf, unquoted, type Write, WrongForFormat } from '../core/write/scalars.js'
 
 /** The most characters of a cell, as UTF-16 counts them. */
 const MAX_CHARACTERS = 32_767
@@ -25,6 +25,7 @@ const BEGIN: Readonly<Record<Kind, string>> = {
   /** Its writer writes the rest of the cell. */
   time: '',
 }
+const BEGIN_TIME_TEXT = Buffer.from(BEGIN.text)
 /** A text with white space at an end keeps it if it says so. */
 const PRESERVED = ' xml:space="preserve">'
 const SPACES = [...' \t\n\r'].map((space) => space.charCodeAt(0))
@@ -55,18 +56,17 @@ const endingValue =
   }
 
 /** A time as a number of days, in UTC; as text where spreadsheets have no number for it. */
-const timeText = (time: number): string => {
+const timeCell: Write = (input, type, at, output, to) => {
+  const { bytes } = output
+  // The text is written first, because it finds what does not fit.
+  const end = writeTime(input, type, at, output, to + BEGIN_TIME_TEXT.copy(bytes, to))
+  const time = timeOf(input, at)
   // A day alone stays a whole number, as spreadsheets compare it with their own.
   const days = (time % DAY === 0 ? time : time + LATE) / DAY + DAYS_BEFORE_1970
-  if (days < FIRST_DAY) return `${BEGIN.text}${new Date(time).toISOString()}${END_TEXT}`
-  return ` s="1"><v>${Math.round(days * DAY_PARTS) / DAY_PARTS}${END_VALUE}`
+  if (days < FIRST_DAY) return end + END_TEXT.copy(bytes, end)
+  return to + bytes.write(` s="1"><v>${Math.round(days * DAY_PARTS) / DAY_PARTS}${END_VALUE}`, to)
 }
-
-const timeCell: Write = (input, type, at, output, to) => {
-  // As JSON it is written first, because that finds what does not fit.
-  scalars.instant.write(input, type, at, output, to)
-  return to + output.bytes.write(timeText(timeOf(input, at)), to)
-}
+const writeTime = unquoted(scalars.instant.write)
 
 const finish: ColumnFormat['finish'] = ({ bytes }, from, to, at) => {
   if (to - from > MAX_CHARACTERS && bytes.toString('utf8', from, to).length > MAX_CHARACTERS)
@@ -112,7 +112,6 @@ export const xlsxColumns = (rows: Rows): ColumnFormat => {
     cells: { number: endingValue(scalars.number.write), boolean: endingValue(writeBit), time: timeCell },
     finish,
     number: (value) => `${value}${END_VALUE}`,
-    time: timeText,
     end() {
       rows.count += 1
       return '</row>'

@@ -1,7 +1,6 @@
 // Compiles a writer of flat rows: what is in nested objects stands in columns, named by paths such as `location.state`.
 import { type TSchema, Type } from '@sinclair/typebox'
 import { isJoined, JOINED_SUFFIX } from '../../../schemas/kit.js'
-import type { Values } from '../../../schemas/summaries.js'
 import type { Bytes } from '../bson/reader.js'
 import { CodeGenerator, type Field, ifPresent, type Text, writeText } from './generator.js'
 import { type QuestionColumn, writeQuestions } from './question-columns.js'
@@ -37,8 +36,6 @@ export interface ColumnFormat {
   readonly finish: (output: Bytes, from: number, to: number, at: number) => number
   /** A number with what ends it. */
   readonly number: (value: number) => string
-  /** A time in milliseconds since 1970, with what stands around it. Without it, the columns of all questions are texts. */
-  readonly time?: (value: number) => string
   readonly end: () => string
 }
 
@@ -57,14 +54,6 @@ const writeLabel = (label: string): Text => {
 }
 
 type Questions = readonly QuestionColumn[]
-
-/** The columns of questions by what their answers are, and the most bytes of a number or a time in a cell. */
-const TYPES: Readonly<Record<Values, [TSchema, Kind]>> = {
-  number: [Type.Number(), 'number'],
-  date: [Type.String({ format: 'date-time' }), 'time'],
-  text: [Type.String(), 'text'],
-}
-const CELL_BYTES = 64
 
 /** The properties of nested objects are columns. @param questions columns in place of the column `answers` */
 export const tableOf = ({ schema, named }: Shown, format: ColumnFormat, questions?: Questions) => {
@@ -104,9 +93,7 @@ export const tableOf = ({ schema, named }: Shown, format: ColumnFormat, question
   }
   /** The answers are written as JSON first, which finds what does not fit. */
   const answers = (property: TSchema, asked: Questions): Writer => {
-    const typeOf = ({ values = 'text' }: QuestionColumn) => TYPES[format.time === undefined ? 'text' : values]
-    const labels = asked.map((column) => labelOf(column.name, ...typeOf(column)).split(ROW))
-    labelBytes += CELL_BYTES * asked.length
+    const labels = asked.map(({ name }) => labelOf(name, Type.String(), 'text').split(ROW))
     functions = { ...functions, writeQuestions: writeQuestions(asked, labels, format, writeRow) }
     const writer = generator.writerOf(property)
     const check = `${writer.name}(input, type, at, output, to)`

@@ -90,11 +90,7 @@ export const jsonColumns: ColumnFormat = {
   end: () => '}',
 }
 
-export const jsonLines: ColumnFormat = {
-  ...jsonColumns,
-  time: (value) => JSON.stringify(new Date(value)),
-  end: () => '}\n',
-}
+export const jsonLines: ColumnFormat = { ...jsonColumns, end: () => '}\n' }
 
 /** Fastify's serializer compiler: it writes the properties of the schema. A response with records is written by its route. */
 export const serializerCompiler = (({ schema }: { schema: TSchema }) => {

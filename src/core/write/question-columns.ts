@@ -1,9 +1,7 @@
 // The answers of an entry as columns of their own: one for each question.
 import { hash } from 'node:crypto'
-import type { Values } from '../../../schemas/summaries.js'
 import { Bson, type Bytes, type Element, elements } from '../bson/reader.js'
-import { type BareElement, itemsOf, lastFieldOf, numberIn, present, stringOf, textsOf } from '../bson/values.js'
-import { timeIn } from '../validation/instant.js'
+import { type BareElement, itemsOf, lastFieldOf, present, stringOf } from '../bson/values.js'
 import type { ColumnFormat } from './columns.js'
 import { type Write, WrongValue } from './scalars.js'
 
@@ -11,8 +9,6 @@ import { type Write, WrongValue } from './scalars.js'
 export interface QuestionColumn {
   readonly question: string
   readonly name: string
-  /** What its cells are, if the format has types. */
-  readonly values?: Values | undefined
 }
 
 /** Names of columns that map programs and databases take for their own, and that of a column whose name nobody sees. */
@@ -69,30 +65,15 @@ export const joinWords = (write: Write, input: Bytes, values: Iterable<BareEleme
   return to
 }
 
-/** Makes the cell of a column with a type of its only word: empty if there is none. A column of texts has no such function. */
-const cellOf = (values: Values | undefined, { number, time }: ColumnFormat) => {
-  if (time === undefined || values === undefined || values === 'text') return undefined
-  return (bytes: Buffer, given: readonly Element[]): string => {
-    const [word, ...others] = given.flatMap((value) => [...textsOf(bytes, value)].filter(Boolean))
-    if (word === undefined) return ''
-    const found = values === 'number' ? numberIn(word) : timeIn(word)?.getTime()
-    if (others.length > 0 || found === undefined)
-      throw new WrongValue(`is no ${values}, as all answers were when the export began`, given[0]?.at as number)
-    return values === 'number' ? number(found) : time(found)
-  }
-}
-
 /** Writes the columns of questions, whose answers have been checked. @param labels pieces around the number of the row */
 export const writeQuestions = (
   questions: readonly QuestionColumn[],
   labels: readonly (readonly string[])[],
-  format: ColumnFormat,
+  { missing, raw, finish }: ColumnFormat,
   writeRow: (output: Bytes, to: number) => number,
 ): Write => {
-  const { missing, raw, finish } = format
   const columns = new Map(questions.map(({ question }, i) => [question, i]))
   const befores = labels.map((pieces) => pieces.map((piece) => Buffer.from(piece)))
-  const cells = questions.map(({ values }) => cellOf(values, format))
   const none = [Buffer.from(missing)]
   return (input, _type, at, output, begin) => {
     const { bytes } = input
@@ -109,14 +90,11 @@ export const writeQuestions = (
     let to = begin
     for (const [i, before] of befores.entries()) {
       const values = found[i]
-      const cell = values && cells[i]?.(bytes, values)
-      const isMissing = values === undefined || cell === ''
-      for (const [piece, bytes] of (isMissing ? none : before).entries()) {
+      for (const [piece, bytes] of (values === undefined ? none : before).entries()) {
         if (piece > 0) to = writeRow(output, to)
         to += bytes.copy(output.bytes, to)
       }
-      if (cell !== undefined) to += output.bytes.write(cell, to)
-      else if (!isMissing) to = finish(output, to, joinWords(raw, input, values, output, to), at)
+      if (values !== undefined) to = finish(output, to, joinWords(raw, input, values, output, to), at)
     }
     return to
   }
