@@ -2,6 +2,7 @@
 // waits costs nothing. A request that waits holds its connection and nothing else.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Overloaded, SMALL, type Ticket } from '../core/limits/scheduler.js'
+import { QueryTimeout, StoreUnavailable } from '../core/store/store.js'
 import type { FeedPage, Feeds, Found } from './changes.js'
 import type { Cursor } from './cursor.js'
 import type { Feed } from './queries.js'
@@ -77,10 +78,13 @@ export class Waiting {
     }
   }
 
-  /** Reads a page, or shares the reading of an equal request. It is read again if that fails, as its caller may have left. */
+  /** Reads a page, or shares the reading of an equal request. Another one reads it if that failed for a reason of its own caller. */
   async page(key: string, ticket: Ticket, read: () => Promise<FeedPage>): Promise<FeedPage> {
     for (let reading = this.#pages.get(key); reading !== undefined; reading = this.#pages.get(key)) {
-      const shared = reading.catch(() => undefined)
+      const shared = reading.catch((error) => {
+        // Each in its turn would find the database as this one did.
+        if (error instanceof StoreUnavailable || error instanceof QueryTimeout) throw error
+      })
       const page = await ticket.yieldWhile(() => shared)
       if (page !== undefined) return page
     }

@@ -5,7 +5,7 @@ import t from 'tap'
 import type { Documents, Only } from '../../src/core/documents/collections.js'
 import { entries } from '../../src/core/pipelines/entries.js'
 import { projectionOf } from '../../src/core/read/projection.js'
-import type { Store } from '../../src/core/store/store.js'
+import { type Store, StoreUnavailable } from '../../src/core/store/store.js'
 import { Feeds } from '../../src/sync/changes.js'
 import { pageOrWait, Waiting } from '../../src/sync/waiting.js'
 import { testStore } from '../support/store.js'
@@ -246,9 +246,10 @@ t.test('those that wait for a part share what is read for the changes of others,
 t.test('equal requests that may wait share a page, and read it again if that fails', async (t) => {
   const store = testStore(t)
   let [now, queries, failures] = [10_000, 0, 0]
+  let failure = new Error('its caller has left')
   const aggregate: Store['aggregate'] = async (query, reading) => {
     queries += 1
-    if (failures-- > 0) throw new Error('its caller has left')
+    if (failures-- > 0) throw failure
     return store.aggregate(query, reading)
   }
   const read = async () => ({ now, majority: now })
@@ -281,6 +282,13 @@ t.test('equal requests that may wait share a page, and read it again if that fai
   t.ok(queries <= 1 + (await asked(() => page(after))), 'one of the others reads it')
   t.ok(others.every(({ status }) => status === 'fulfilled'))
   t.equal(await asked(() => Promise.all(all(after))), await asked(() => page(after)))
+  failure = new StoreUnavailable(new Error('down'))
+  failures = 4
+  t.equal(
+    await asked(() => Promise.allSettled(all(after))),
+    1,
+    'an outage is that of all: nobody tries it again in turn',
+  )
 })
 
 t.test('a look-up begins where the one begins that lacks most, also if others wait already', async (t) => {
