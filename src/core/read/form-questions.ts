@@ -113,11 +113,11 @@ export const observe = async (
           counted.types.add(type)
           texts += memoryOf(type)
         }
-        for (const word of wordsOf(bytes, at)) {
+        for (const word of hasWords ? wordsOf(bytes, at) : []) {
           if (word !== undefined && missing.includes(word)) continue
           if (word) counted.see(seen.has(counted) ? 'text' : valuesOf(word))
           if (word) seen.add(counted)
-          if (hasWords && word !== undefined) answer(counted, word, created, answered)
+          if (word !== undefined) answer(counted, word, created, answered)
           if (isSliceOver(word)) yield
         }
       }
