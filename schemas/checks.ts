@@ -5,7 +5,7 @@ import { answered, entryFilters } from './entries.js'
 import { PageMetadata, success } from './envelope.js'
 import { csvParameters } from './exports.js'
 import { choosing, defaulted, literals, personal, place, refTo, select, several, strict } from './kit.js'
-import { SummaryQuery } from './summaries.js'
+import { KEY, SummaryQuery } from './summaries.js'
 
 const orNull = (schema: TSchema, description: string, example: unknown): TSchema =>
   Type.Union([schema, Type.Null()], { description, examples: [example] })
@@ -197,7 +197,7 @@ export const CheckedAgents = response(
 )
 
 const { zone, names, missing } = SummaryQuery.properties
-const key = Type.String({ pattern: '^[\\da-f]{12}$', examples: ['3f9a0c11d2e4'] })
+const key = Type.String({ pattern: `^${KEY}$`, examples: ['3f9a0c11d2e4'] })
 const parameters = {
   checks: choosing(
     Type.Object(Object.fromEntries(agentChecks.map((name) => [name, name === 'place' ? place(expected) : expected]))),

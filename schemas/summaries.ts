@@ -142,8 +142,8 @@ export const Summary = Type.Object(
 /** How many groups a response has at most. */
 export const MAX_TOP = 10_000
 
-/** The key of a question. */
-const KEY = '[\\da-f]{12}'
+/** The key of a question, as a pattern. */
+export const KEY = '[\\da-f]{12}'
 const BY = `one or two of ${names.join(', ')}, and with form the key of a question`
 
 /** Of counts, questions and checks. */

@@ -39,6 +39,13 @@ const addTo = <K, V>(lists: Map<K, V[]>, key: K, value: V): void => {
   else list.push(value)
 }
 
+/** How often each value is there. */
+const countsOf = (values: Iterable<number>): ReadonlyMap<number, number> => {
+  const counts = new Map<number, number>()
+  for (const value of values) counts.set(value, (counts.get(value) ?? 0) + 1)
+  return counts
+}
+
 /** Does checks, and has what they find. An entry has its flags in the order of the checks. */
 export class Findings {
   /** The first flags of a row, and how many it has. */
@@ -63,7 +70,7 @@ export class Findings {
   find(): this {
     const { forms, agents, states, alike, same } = this.entries
     for (const form of forms.values()) this.#durations(form)
-    for (const rows of alike.values()) typeof rows === 'number' ? this.look('copy', rows) : this.#copies(rows)
+    for (const rows of alike.values()) this.#copies([rows].flat())
     for (const rows of same.values()) this.#repeated([rows].flat())
     for (const { rows } of forms.values()) this.#counts(rows)
     for (const { questions } of forms.values()) for (const each of questions) this.#numbers(...each)
@@ -133,10 +140,10 @@ export class Findings {
     const { answered, ways } = this.entries
     if (rows.length < this.minEntries) return
     const least = quantile(valuesIn(answered, rows), 0.5) / 2
-    const isWay = this.#usualIn(rows.map((row) => at(ways, row)))
+    const taken = countsOf(rows.map((row) => at(ways, row)))
     for (const row of rows) {
       this.look('incomplete', row)
-      if (at(answered, row) < least && !isWay(at(ways, row)))
+      if (at(answered, row) < least && !this.#isUsual(taken.get(at(ways, row)), rows.length))
         this.flag('incomplete', row, at(answered, row), [least, null], rows.length)
     }
   }
@@ -146,7 +153,8 @@ export class Findings {
     const isRarelyNegative = numbers.filter((value) => value < 0).length * RARELY <= numbers.length
     const isMissing = (value: number) => isRarelyNegative && value < 0 && CODES.has(-value)
     const values = Float64Array.from(numbers.filter((value) => !isMissing(value)))
-    const isId = new Set(values).size * 10 >= IDS_OF_TEN * values.length && values.every(Number.isInteger)
+    const counts = countsOf(values)
+    const isId = counts.size * 10 >= IDS_OF_TEN * values.length && values.every(Number.isInteger)
     if (isId) return
     const [first, middle, last] = [0.05, 0.5, 0.95].map((part) => quantile(values, part)) as [number, number, number]
     const isSkewed = isRarelyNegative && last - middle >= TAILS * (middle - first)
@@ -158,9 +166,11 @@ export class Findings {
     const [least, most] = isSkewed ? [low / ratio, high * ratio] : [low - range, high + range]
     // JSON has null for a bound that is no number.
     const bounds: Bounds = hasBounds ? [least >= 0 || values.some((value) => value < 0) ? least : null, most] : NONE
-    const isUsual = this.#usualIn([...values])
     const isFar = (value: number) =>
-      hasBounds && (value < least || value > most) && !(isSkewed && value === 0) && !isUsual(value)
+      hasBounds &&
+      (value < least || value > most) &&
+      !(isSkewed && value === 0) &&
+      !this.#isUsual(counts.get(value), values.length)
     const beginning = ownText(text.slice(0, SHOWN).replace(/[\ud800-\udbff]$/, ''))
     const question = { key: questionKey(text), question: beginning }
     for (const [i, row] of rows.entries()) {
@@ -172,14 +182,9 @@ export class Findings {
     }
   }
 
-  /** Tells of values whether so many are the same that none of these is a slip. */
-  #usualIn<T>(values: readonly T[]): (value: T) => boolean {
-    const counts = new Map<T, number>()
-    for (const value of values) counts.set(value, (counts.get(value) ?? 0) + 1)
-    return (value) => {
-      const count = counts.get(value) as number
-      return count >= this.minEntries && count * USUAL >= values.length
-    }
+  /** Whether so many of all have a value that it is no slip. */
+  #isUsual(count: number | undefined, all: number): boolean {
+    return Number(count) >= this.minEntries && Number(count) * USUAL >= all
   }
 
   #missing(rows: readonly number[]): void {

@@ -146,9 +146,9 @@ export class Entries {
     }
     this.answered[row] = said.length
     this.ways[row] = this.#in(this.#ways, digestOf([...asked.keys()].sort()), () => this.#ways.size)
-    if (said.length >= LEAST_COPIED) addTo(this.alike, digestOf([form.id, ...said]), row)
+    if (said.length >= LEAST_COPIED) addRow(this.alike, digestOf([form.id, ...said]), row)
     if (unique.length > 0 && unique.every((question) => asked.has(question)))
-      addTo(this.same, digestOf(unique.map((question) => asked.get(question) as string)), row)
+      addRow(this.same, digestOf(unique.map((question) => asked.get(question) as string)), row)
   }
 
   /** What a map has for a key. What is new takes memory. */
@@ -171,7 +171,7 @@ export class Entries {
   }
 }
 
-const addTo = (rows: Map<string, number | number[]>, digest: string, row: number): void => {
+const addRow = (rows: Map<string, number | number[]>, digest: string, row: number): void => {
   const first = rows.get(digest)
   if (typeof first === 'object') first.push(row)
   else rows.set(digest, first === undefined ? row : [first, row])
