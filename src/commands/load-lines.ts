@@ -87,7 +87,7 @@ const read = (text: string, schema: TObject, organisation: string): Omit<Line, '
     if (!/^\s*[{[]/.test(text))
       return { error: 'is not a JSON object, so the file may be a CSV: examples/from_odk.py makes lines of one' }
     const [, name] = NO_NUMBER.exec(text) ?? []
-    if (name !== undefined) return { error: `has ${name}, which JSON has not: leave the field out` }
+    if (name !== undefined) return { error: `has ${name}, which is not JSON: leave the field out` }
     return { error: `is not valid JSON: ${(error as Error).message}` }
   }
   if (typeof record !== 'object' || record === null || Array.isArray(record)) return { error: 'is not a JSON object' }

@@ -107,7 +107,8 @@ export const loadCommand: MakeCommand = ({ result, tell, open, stopped }) =>
         : `References to records that ${organisation} does not have: ${missing.count}`
       if (isStrict && missing.count > 0) throw new CommandError(`Nothing was written. ${missingText}`)
       if (missing.count > 0) tell(missingText)
-      if (repeated.count > 0) tell(`Entries that answer a question twice, which is one column: ${repeated.count}`)
+      if (repeated.count > 0)
+        tell(`Entries with several answers to one question, which become one column: ${repeated.count}`)
 
       let written = 0
       const interrupted = (cause: string): never => {
@@ -206,7 +207,10 @@ const check = async (store: Store, target: Target, batches: AsyncIterable<readon
         if (!isOwn && !isDeleted) missing.add(number, `id: ${organisation} has no ${id} in ${collection}`)
       } else if (stored !== undefined && !isDeleted) {
         const { [CHANGED_AT]: _, [former.project]: _projects, [former.form]: _forms, ...record } = stored
-        if (!isOwn) invalid(`id: ${id} is that of another organisation: ids are shared, so put yours before them`)
+        if (!isOwn)
+          invalid(
+            `id: ${id} belongs to another organisation: all organisations share ids, so begin yours with the id of your own`,
+          )
         else if (isDeepStrictEqual(record, document)) done.add(number)
         else if (mode === 'insert')
           invalid(`id: ${id} already exists in ${collection} as another record; use --upsert to replace it`)

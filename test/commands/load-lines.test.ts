@@ -74,7 +74,7 @@ t.test('an invalid line has an error that says what is wrong', async (t) => {
       line({ answers: [{ type: 'number', question: 'Age?', answer }] }),
       'answers.0.answer: must be a text or a list of texts, such as "34"',
     ]),
-    [line({ duration: 'x' }).replace('"x"', '-Infinity'), 'has -Infinity, which JSON has not: leave the field out'],
+    [line({ duration: 'x' }).replace('"x"', '-Infinity'), 'has -Infinity, which is not JSON: leave the field out'],
     ...['x\0', 'x\n', 'x\x7f', 'x\x85', 'checkpoint'].map((_id) => [
       line({ _id }),
       'id: must not be checkpoint, and must not contain control characters',

@@ -72,14 +72,14 @@ transcripts(t, {
       2> Nothing was written. Invalid lines: 3 of 3
       exit 1
       $ load <dir>/numbers ${into}
-      2> line 1: has NaN, which JSON has not: leave the field out, and 2 more lines alike
+      2> line 1: has NaN, which is not JSON: leave the field out, and 2 more lines alike
       2> Nothing was written. Invalid lines: 3 of 3
       exit 1
       $ load <dir>/twice ${into}
       …
       2> line 1: answers: "Other?" has 3 answers
       …
-      2> Entries that answer a question twice, which is one column: 1
+      2> Entries with several answers to one question, which become one column: 1
       Wrote 1 to entries`,
   },
   'a file that cannot be read or has no lines, and an organisation that does not exist, are errors': {
@@ -186,8 +186,8 @@ transcripts(t, {
       .map(
         (mode) => `
       $ load <dir>/file ${into}${mode}
-      2> line 1: id: live is that of another organisation: ids are shared, so put yours before them
-      2> line 2: id: dead is that of another organisation: ids are shared, so put yours before them
+      2> line 1: id: live belongs to another organisation: all organisations share ids, so begin yours with the id of your own
+      2> line 2: id: dead belongs to another organisation: all organisations share ids, so begin yours with the id of your own
       2> Nothing was written. Invalid lines: 2 of 3
       exit 1`,
       )
